@@ -1,0 +1,206 @@
+"""JSON as text: read strictly, written compactly, numbers never touched (SPEC N1-N4).
+
+Rules kept here:
+
+* numbers keep their source text, key order is kept, a duplicate key keeps its
+  first position and its last value (N1);
+* output is compact, with the short escapes and lower-case ``\\u00xx`` (N2);
+* floats made by the host are written as the reference runtime writes them (N3);
+* what the reference parser rejects is rejected: empty or trailing text, NaN and
+  Infinity, a BOM, raw control characters, lone surrogate escapes, 128 or more
+  levels of nesting, leading zeros (N4).
+
+The standard library's C scanner does the parsing. Its two gaps, nesting depth and
+lone surrogates, are checked on the raw text and only where the text could fail.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from json.encoder import encode_basestring as _quote
+from typing import NoReturn, TypeAlias
+
+from sidecall_server.domain.limits import MAX_JSON_DEPTH
+
+
+class JsonError(ValueError):
+    """The text is not JSON as the reference runtime reads it."""
+
+
+class JsonNumber(str):
+    """The source text of a number, kept as it was written."""
+
+    __slots__ = ()
+
+
+JsonValue: TypeAlias = (
+    "Mapping[str, JsonValue] | Sequence[JsonValue] | str | JsonNumber | float | int | bool | None"
+)
+"""A parsed value: objects are dicts in source order, numbers are `JsonNumber`."""
+
+
+def parse(text: str) -> JsonValue:
+    """Read JSON text into values.
+
+    Raises:
+        JsonError: the text is not acceptable JSON (N4).
+    """
+    _check_raw_text(text)
+    return _decode(_DECODER, text)
+
+
+def compact(text: str) -> str:
+    """Read JSON text and write it again, compactly (N1, N2).
+
+    Costs one pass of the C scanner and one of a regular expression; the value tree
+    is only written out again when a duplicate key has to collapse.
+
+    Raises:
+        JsonError: the text is not acceptable JSON (N4).
+    """
+    _check_raw_text(text)
+    duplicates = False
+
+    def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        nonlocal duplicates
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            duplicates = True
+        return fields
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=object_of,
+        parse_int=JsonNumber,
+        parse_float=JsonNumber,
+        parse_constant=_reject_constant,
+    )
+    value = _decode(decoder, text)
+    if duplicates:
+        return write(value)
+    return _STRING_OR_SPACE.sub(_compact_token, text)
+
+
+def write(value: JsonValue) -> str:
+    """Write a value as compact JSON (N2, N3). Host floats must be finite."""
+    parts: list[str] = []
+    _write(value, parts)
+    return "".join(parts)
+
+
+def quote(text: str) -> str:
+    """Write text as a JSON string, non-ASCII characters raw (N2)."""
+    return _quote(text)
+
+
+def write_float(number: float) -> str:
+    """Write a finite host float: shortest digits, ``2.0``, ``0.00005``, ``1e16`` (N3)."""
+    digits = repr(number)
+    mantissa, _, exponent = digits.partition("e")
+    magnitude = abs(number)
+    if magnitude == 0.0 or 1e-5 <= magnitude < 1e16:
+        if not exponent:
+            return digits
+        plain = format(Decimal(digits), "f")
+        return plain if "." in plain else plain + ".0"
+    if not exponent:  # repr writes 1e16 and above with an exponent, below 1e-4 too
+        return digits
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _reject_constant(name: str) -> NoReturn:
+    raise JsonError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=JsonNumber, parse_float=JsonNumber, parse_constant=_reject_constant
+)
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING_OR_SPACE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_BRACKET = re.compile(r"[\[{\]}]")
+
+
+def _decode(decoder: json.JSONDecoder, text: str) -> JsonValue:
+    try:
+        value: JsonValue = decoder.decode(text)
+    except JsonError:
+        raise
+    except ValueError as error:
+        raise JsonError(str(error)) from None
+    return value
+
+
+def _compact_token(match: re.Match[str]) -> str:
+    token = match[0]
+    if token[0] != '"':
+        return ""
+    if "\\" not in token:
+        return token
+    decoded: str = json.loads(token)
+    return _quote(decoded)
+
+
+def _check_raw_text(text: str) -> None:
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH:
+        _check_depth(text)
+    if _SURROGATE_ESCAPE.search(text) is not None:
+        _check_surrogates(text)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        if bracket in "[{":
+            depth += 1
+            if depth > MAX_JSON_DEPTH:
+                raise JsonError(f"nested deeper than {MAX_JSON_DEPTH} levels")
+        else:
+            depth -= 1
+
+
+def _check_surrogates(text: str) -> None:
+    for token in _STRING.findall(text):
+        if _SURROGATE_ESCAPE.search(token) is None:
+            continue
+        try:
+            json.loads(token, strict=False).encode()
+        except UnicodeEncodeError:
+            raise JsonError("a lone surrogate escape is not text") from None
+        except ValueError as error:
+            raise JsonError(str(error)) from None
+
+
+def _write(value: JsonValue, parts: list[str]) -> None:
+    if isinstance(value, JsonNumber):
+        parts.append(value)
+    elif isinstance(value, str):
+        parts.append(_quote(value))
+    elif value is None:
+        parts.append("null")
+    elif value is True:
+        parts.append("true")
+    elif value is False:
+        parts.append("false")
+    elif isinstance(value, int):
+        parts.append(str(value))
+    elif isinstance(value, float):
+        parts.append(write_float(value))
+    elif isinstance(value, Mapping):
+        separator = "{"
+        for key, member in value.items():
+            parts.append(separator)
+            parts.append(_quote(key))
+            parts.append(":")
+            _write(member, parts)
+            separator = ","
+        parts.append("}" if value else "{}")
+    else:
+        separator = "["
+        for member in value:
+            parts.append(separator)
+            _write(member, parts)
+            separator = ","
+        parts.append("]" if value else "[]")

@@ -1,0 +1,67 @@
+"""Every number with a meaning, named, with its unit in the name.
+
+The numbers of the first block belong to the behaviour and cannot be set (SPEC); the
+settings of a server live in ``app/settings.py`` and start from the second block.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- behaviour -----------------------------------------------------------------------
+
+MAX_JSON_DEPTH: Final = 127
+"""Deepest nesting of arrays and objects that is still JSON (N4)."""
+
+MAX_CALL_ARGUMENT_BYTES: Final = 8192
+"""Arguments of one recorded call above this become a marker (J4, M1)."""
+
+MAX_EXECUTED_CALL_BYTES: Final = 32_768
+"""Metadata bytes of all attached records of a prompt, and of one cell (J9, L7, M2)."""
+
+MAX_DIRECT_CALLS: Final = 256
+"""Pending direct records of a session, before one more is only a marker (J8)."""
+
+MAX_NESTED_CALLS: Final = 256
+"""Pending nested records of a session, before one more is only a marker (J9)."""
+
+MAX_CELLS: Final = 256
+"""Code-mode cells that hold pending records (J9, K1)."""
+
+MAX_CELL_OUTPUTS: Final = 256
+"""Outputs that point to a cell (K1)."""
+
+MAX_RETRY_CACHES: Final = 8
+"""Sampling requests of a session whose retries share a cache (L9)."""
+
+MAX_FALLBACK_NAME_BYTES: Final = 4096
+"""Bytes of a tool name that the last surviving marker keeps (M7)."""
+
+MARKER_RESERVE_BYTES: Final = 192
+"""Size of a marker with four 2^64-1 numbers, set aside for conservation (M3)."""
+
+DEFAULT_EXEC_OUTPUT_TOKENS: Final = 10_000
+"""Budget of an exec or cell output that names none (C2, E8)."""
+
+BYTES_PER_TOKEN: Final = 4
+"""The token estimate used by every budget (E1)."""
+
+TELEMETRY_PREVIEW_BYTES: Final = 2048
+"""Longest log preview, before its closing line (E11)."""
+
+TELEMETRY_PREVIEW_LINES: Final = 64
+"""Most lines of a log preview (E11)."""
+
+COLLECTION_BUFFER_BYTES: Final = 1_048_576
+"""Bytes of process output an agent keeps, half head and half tail (C7)."""
+
+MIN_ABORT_SECONDS: Final = 0.1
+"""Smallest elapsed time an abort text shows (G4)."""
+
+# --- values --------------------------------------------------------------------------
+
+MAX_ID_BYTES: Final = 512
+"""Session, turn, call, item, cell and sampling request ids."""
+
+MAX_TOOL_NAME_BYTES: Final = 8192
+"""A tool name, and its namespace; a model may invent long ones."""
