@@ -65,3 +65,8 @@ MAX_ID_BYTES: Final = 512
 
 MAX_TOOL_NAME_BYTES: Final = 8192
 """A tool name, and its namespace; a model may invent long ones."""
+
+# --- defaults that a tool's declaration may change -----------------------------------
+
+DEFAULT_TEARDOWN_SECONDS: Final = 10.0
+"""How long a teardown may take where the tool does not say."""

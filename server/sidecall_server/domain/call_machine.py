@@ -1,0 +1,407 @@
+"""The life of one dispatched call: every transition stands in this file.
+
+Pure and sans-io: ``step(state, event)`` gives the next state and what is to be done. Time,
+tokens, frames and sockets belong to ``runtime/``, which feeds the machine and carries out
+its effects. Rules kept here:
+
+* a call passes readiness, the gate, look-up, the start event, the pre hook, the handler and
+  the post hook, in this order (F1, G2, G13);
+* unknown tools and payloads of the wrong kind end without a start or finish event (F2, F3);
+* whoever claims the outcome first has it; there is one terminal outcome and at most one
+  finish event (G1, R3), and what comes later changes nothing but a counter;
+* a cancel before the handler started means that it never starts, also between the decision
+  to invoke it and the writing of that frame (S7);
+* a cancel of a running handler ends the call at once, or claims it and waits for the
+  teardown, whose result is thrown away (G3, G6);
+* an aborted outcome says how far the call got (S8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, NamedTuple, TypeAlias
+
+from sidecall_server.domain.declarations import CancelMode, ToolDeclaration
+from sidecall_server.domain.failure import (
+    AbortReason,
+    abort_text,
+    payload_mismatch_text,
+    script_error_text,
+    unhandled_error_text,
+    unknown_tool_text,
+)
+from sidecall_server.domain.outcome import (
+    Aborted,
+    AbortProgress,
+    CallOutcome,
+    CallResult,
+    Completed,
+    Fatal,
+    LifecycleFinish,
+    ModelFailure,
+    TeardownState,
+)
+from sidecall_server.domain.values import ToolCall, ToolPayload
+
+
+class Phase(Enum):
+    """Where a call stands."""
+
+    READINESS = auto()
+    QUEUED = auto()
+    PRE_HOOK = auto()
+    INVOKING = auto()
+    """The handler is to be invoked; its frame is not written yet."""
+    HANDLER = auto()
+    POST_HOOK = auto()
+    TEARDOWN = auto()
+    """Cancelled; the handler, or the post hook, is being waited for."""
+    TERMINAL = auto()
+
+
+class Effect(Enum):
+    """What the runtime has to do, in order."""
+
+    AWAIT_READINESS = auto()
+    ENTER_GATE = auto()
+    EMIT_STARTED = auto()
+    ASK_PRE_HOOK = auto()
+    INVOKE = auto()
+    """Queue the frame that invokes the handler; `InvocationWritten` follows."""
+    WITHDRAW = auto()
+    """Take that frame back, it is not written yet."""
+    ASK_POST_HOOK = auto()
+    ABORT_WORK = auto()
+    """Tell the agent that the running handler or hook is no longer wanted."""
+    START_TEARDOWN_TIMER = auto()
+    LEAVE_GATE = auto()
+    """Leave the queue or release the gate."""
+    COMPLETE = auto()
+    """Send the terminal frame and, unless the lifecycle is NONE, the finish event."""
+    END_TURN = auto()
+    """Abort the other calls of the turn; it takes no new ones (R5)."""
+    COUNT_LATE = auto()
+    """Count a result that came after the claim."""
+
+
+# --- events ---------------------------------------------------------------------------
+
+
+class ToolReady(NamedTuple):
+    """The tool can run now, or was taken away."""
+
+
+class GateEntered(NamedTuple):
+    """The call holds the gate. `tool` is the declaration at this moment; None: no such tool."""
+
+    tool: ToolDeclaration | None
+
+
+class PreHookAnswered(NamedTuple):
+    """The pre hook's verdict in terms of the call. All empty: go on."""
+
+    contexts: tuple[str, ...] = ()
+    payload: ToolPayload | None = None
+    """The rewritten payload (F7)."""
+    failure: str | None = None
+    """The rewrite cannot be applied (F7)."""
+    blocked: str | None = None
+    """The text of the block (F6)."""
+
+
+class InvocationWritten(NamedTuple):
+    """The frame that invokes the handler went out."""
+
+
+class HandlerReturned(NamedTuple):
+    """The handler gave an output. `post_hook`: F8 wants a post hook for it."""
+
+    success: bool
+    post_hook: bool
+
+
+class HandlerFailed(NamedTuple):
+    """The handler gave an error that the model may read."""
+
+    message: str
+
+
+class HandlerFatal(NamedTuple):
+    """The handler gave an error that ends the turn."""
+
+    message: str
+
+
+class HandlerBroke(NamedTuple):
+    """The handler ended without an answer of its own (G7)."""
+
+    message: str
+
+
+class PostHookAnswered(NamedTuple):
+    """The post hook's verdict. `rejected`: the call fails with that text (F9)."""
+
+    contexts: tuple[str, ...] = ()
+    rejected: str | None = None
+
+
+class CancelRequested(NamedTuple):
+    """Someone wants the call to end. `wait`: a teardown may be waited for."""
+
+    reason: AbortReason
+    elapsed_seconds: float
+    wait: bool = True
+
+
+class TeardownEnded(NamedTuple):
+    """The agent said so, or the time for it is over."""
+
+    timed_out: bool
+
+
+Event: TypeAlias = (
+    ToolReady
+    | GateEntered
+    | PreHookAnswered
+    | InvocationWritten
+    | HandlerReturned
+    | HandlerFailed
+    | HandlerFatal
+    | HandlerBroke
+    | PostHookAnswered
+    | CancelRequested
+    | TeardownEnded
+)
+
+Effects: TypeAlias = tuple[Effect, ...]
+
+
+class CallState(NamedTuple):
+    """All that the next step depends on."""
+
+    phase: Phase
+    call: ToolCall
+    """As dispatched, but for a payload that a hook rewrote."""
+    tool: ToolDeclaration | None = None
+    success: bool = False
+    """What the output says, once there is one (G1)."""
+    contexts: tuple[str, ...] = ()
+    """The texts of the hooks, in order (F8)."""
+    claim: Aborted | None = None
+    """The outcome that a cancel claimed, while the teardown is waited for."""
+    outcome: CallOutcome | None = None
+
+
+def begin(call: ToolCall, tool: ToolDeclaration | None) -> tuple[CallState, Effects]:
+    """Take a call. A tool that is not ready is waited for; nothing waits for an unknown one."""
+    if tool is not None and not tool.ready:
+        return CallState(Phase.READINESS, call, tool), (Effect.AWAIT_READINESS,)
+    return CallState(Phase.QUEUED, call, tool), (Effect.ENTER_GATE,)
+
+
+def step(state: CallState, event: Event) -> tuple[CallState, Effects]:
+    """Feed one event. An event that has no meaning in the state leaves it as it is."""
+    transition = _TRANSITIONS.get((state.phase, type(event)))
+    if transition is None:
+        return state, _LATE if isinstance(event, _RESULTS) else ()
+    return transition(state, event)
+
+
+# --- transitions ----------------------------------------------------------------------
+
+
+def _ready(state: CallState, event: ToolReady) -> tuple[CallState, Effects]:
+    return state._replace(phase=Phase.QUEUED), (Effect.ENTER_GATE,)
+
+
+def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
+    call, tool = state.call, event.tool
+    if tool is None:
+        text = unknown_tool_text(call.tool_name, call.payload.kind)
+        return _terminal(state, ModelFailure(text), LifecycleFinish.NONE, executed=False)
+    if call.payload.kind not in tool.payload_kinds:
+        text = payload_mismatch_text(call.tool_name)
+        return _fatal(state, text, LifecycleFinish.NONE, executed=False)
+    state = state._replace(phase=Phase.PRE_HOOK, tool=tool)
+    return state, (Effect.EMIT_STARTED, Effect.ASK_PRE_HOOK)
+
+
+def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effects]:
+    state = state._replace(contexts=event.contexts)
+    if event.blocked is not None:
+        return _terminal(
+            state, ModelFailure(event.blocked), LifecycleFinish.BLOCKED, executed=False
+        )
+    if event.failure is not None:
+        return _terminal(state, ModelFailure(event.failure), LifecycleFinish.FAILED, executed=False)
+    if event.payload is not None:
+        call = state.call
+        state = state._replace(
+            call=ToolCall(call.call_id, call.tool_name, event.payload, call.source, call.turn_id)
+        )
+    return state._replace(phase=Phase.INVOKING), (Effect.INVOKE,)
+
+
+def _written(state: CallState, event: InvocationWritten) -> tuple[CallState, Effects]:
+    return state._replace(phase=Phase.HANDLER), ()
+
+
+def _returned(state: CallState, event: HandlerReturned) -> tuple[CallState, Effects]:
+    state = state._replace(success=event.success)
+    if event.success and event.post_hook:
+        return state._replace(phase=Phase.POST_HOOK), (Effect.ASK_POST_HOOK,)
+    return _terminal(state, Completed(event.success), LifecycleFinish.COMPLETED)
+
+
+def _failed(state: CallState, event: HandlerFailed) -> tuple[CallState, Effects]:
+    return _terminal(state, ModelFailure(event.message), LifecycleFinish.FAILED)
+
+
+def _handler_fatal(state: CallState, event: HandlerFatal) -> tuple[CallState, Effects]:
+    return _fatal(state, event.message, LifecycleFinish.FAILED)
+
+
+def _broke(state: CallState, event: HandlerBroke) -> tuple[CallState, Effects]:
+    return _fatal(state, unhandled_error_text(event.message), LifecycleFinish.FAILED)
+
+
+def _post_hook(state: CallState, event: PostHookAnswered) -> tuple[CallState, Effects]:
+    state = state._replace(contexts=state.contexts + event.contexts)
+    if event.rejected is not None:
+        return _terminal(state, ModelFailure(event.rejected), LifecycleFinish.COMPLETED)
+    return _terminal(state, Completed(state.success), LifecycleFinish.COMPLETED)
+
+
+def _cancel_unstarted(state: CallState, event: CancelRequested) -> tuple[CallState, Effects]:
+    """Never starts, in both cancel modes (S7)."""
+    before = {
+        Phase.PRE_HOOK: (Effect.ABORT_WORK,),
+        Phase.INVOKING: (Effect.WITHDRAW,),
+    }.get(state.phase, ())
+    claim = _claim(state, event, AbortProgress.NOT_STARTED, TeardownState.NONE)
+    return _aborted(state, claim, before, executed=False)
+
+
+def _cancel_started(state: CallState, event: CancelRequested) -> tuple[CallState, Effects]:
+    """Handler or post hook: end at once, or claim and wait (G3, G6)."""
+    if state.phase is Phase.POST_HOOK:
+        progress = AbortProgress.HANDLER_FINISHED
+    elif event.reason is AbortReason.SESSION_LOST:
+        progress = AbortProgress.UNKNOWN
+    else:
+        progress = AbortProgress.HANDLER_INTERRUPTED
+    waits = state.tool is not None and state.tool.cancel_mode is CancelMode.WAIT_FOR_TEARDOWN
+    if waits and event.wait:
+        claim = _claim(state, event, progress, TeardownState.DONE)
+        state = state._replace(phase=Phase.TEARDOWN, claim=claim)
+        return state, (Effect.ABORT_WORK, Effect.START_TEARDOWN_TIMER)
+    teardown = _unwaited(event.reason) if waits else TeardownState.NONE
+    return _aborted(state, _claim(state, event, progress, teardown), (Effect.ABORT_WORK,))
+
+
+def _torn_down(state: CallState, event: TeardownEnded) -> tuple[CallState, Effects]:
+    return _end_teardown(state, TeardownState.TIMED_OUT if event.timed_out else TeardownState.DONE)
+
+
+def _result_in_teardown(state: CallState, event: Event) -> tuple[CallState, Effects]:
+    """The work ended by itself; its result is thrown away, even an error (G3)."""
+    state, effects = _end_teardown(state, TeardownState.DONE)
+    return state, (*effects, Effect.COUNT_LATE)
+
+
+def _broke_in_teardown(state: CallState, event: HandlerBroke) -> tuple[CallState, Effects]:
+    """A broken handler is fatal even now (G3)."""
+    return _fatal(state, unhandled_error_text(event.message), LifecycleFinish.FAILED)
+
+
+def _post_hook_in_teardown(state: CallState, event: PostHookAnswered) -> tuple[CallState, Effects]:
+    """The verdict comes too late, its contexts do not (G6)."""
+    state = state._replace(contexts=state.contexts + event.contexts)
+    return _end_teardown(state, TeardownState.DONE)
+
+
+def _cancel_in_teardown(state: CallState, event: CancelRequested) -> tuple[CallState, Effects]:
+    """The first cancel keeps its claim; one that cannot wait ends the waiting."""
+    if event.wait:
+        return state, ()
+    return _end_teardown(state, _unwaited(event.reason))
+
+
+# --- ends -----------------------------------------------------------------------------
+
+
+def _terminal(
+    state: CallState, result: CallResult, lifecycle: LifecycleFinish, *, executed: bool = True
+) -> tuple[CallState, Effects]:
+    outcome = CallOutcome(result, lifecycle, executed)
+    return state._replace(phase=Phase.TERMINAL, outcome=outcome), _ENDED
+
+
+def _fatal(
+    state: CallState, message: str, lifecycle: LifecycleFinish, *, executed: bool = True
+) -> tuple[CallState, Effects]:
+    """Ends the turn of a direct call; a script only gets an exception (G9, R5)."""
+    if state.call.nested:
+        text = script_error_text(message, fatal=True)
+        return _terminal(state, ModelFailure(text), lifecycle, executed=executed)
+    state, _ = _terminal(state, Fatal(message), lifecycle, executed=executed)
+    return state, _ENDED_WITH_TURN
+
+
+def _claim(
+    state: CallState, event: CancelRequested, progress: AbortProgress, teardown: TeardownState
+) -> Aborted:
+    message = abort_text(event.reason, state.call.tool_name, event.elapsed_seconds)
+    return Aborted(event.reason, progress, teardown, message)
+
+
+def _aborted(
+    state: CallState, claim: Aborted, before: Effects = (), *, executed: bool = True
+) -> tuple[CallState, Effects]:
+    state, effects = _terminal(state, claim, LifecycleFinish.ABORTED, executed=executed)
+    return state, before + effects
+
+
+def _end_teardown(state: CallState, teardown: TeardownState) -> tuple[CallState, Effects]:
+    assert state.claim is not None, "a teardown follows a claim"
+    return _aborted(state, state.claim._replace(teardown=teardown))
+
+
+def _unwaited(reason: AbortReason) -> TeardownState:
+    if reason is AbortReason.SESSION_LOST:
+        return TeardownState.UNKNOWN
+    return TeardownState.TIMED_OUT
+
+
+_ENDED: Effects = (Effect.COMPLETE, Effect.LEAVE_GATE)
+_ENDED_WITH_TURN: Effects = (Effect.COMPLETE, Effect.END_TURN, Effect.LEAVE_GATE)
+_LATE: Effects = (Effect.COUNT_LATE,)
+_RESULTS = (HandlerReturned, HandlerFailed, HandlerFatal, HandlerBroke)
+
+_Transition: TypeAlias = Callable[[CallState, Any], tuple[CallState, Effects]]
+
+_TRANSITIONS: dict[tuple[Phase, type], _Transition] = {
+    (Phase.READINESS, ToolReady): _ready,
+    (Phase.READINESS, CancelRequested): _cancel_unstarted,
+    (Phase.QUEUED, GateEntered): _look_up,
+    (Phase.QUEUED, CancelRequested): _cancel_unstarted,
+    (Phase.PRE_HOOK, PreHookAnswered): _pre_hook,
+    (Phase.PRE_HOOK, CancelRequested): _cancel_unstarted,
+    (Phase.INVOKING, InvocationWritten): _written,
+    (Phase.INVOKING, CancelRequested): _cancel_unstarted,
+    (Phase.HANDLER, HandlerReturned): _returned,
+    (Phase.HANDLER, HandlerFailed): _failed,
+    (Phase.HANDLER, HandlerFatal): _handler_fatal,
+    (Phase.HANDLER, HandlerBroke): _broke,
+    (Phase.HANDLER, CancelRequested): _cancel_started,
+    (Phase.POST_HOOK, PostHookAnswered): _post_hook,
+    (Phase.POST_HOOK, CancelRequested): _cancel_started,
+    (Phase.TEARDOWN, TeardownEnded): _torn_down,
+    (Phase.TEARDOWN, HandlerReturned): _result_in_teardown,
+    (Phase.TEARDOWN, HandlerFailed): _result_in_teardown,
+    (Phase.TEARDOWN, HandlerFatal): _result_in_teardown,
+    (Phase.TEARDOWN, HandlerBroke): _broke_in_teardown,
+    (Phase.TEARDOWN, PostHookAnswered): _post_hook_in_teardown,
+    (Phase.TEARDOWN, CancelRequested): _cancel_in_teardown,
+}

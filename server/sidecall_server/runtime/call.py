@@ -1,0 +1,384 @@
+"""One dispatched call: feeds its machine and carries out what the machine wants."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from sidecall_server.domain.call_machine import (
+    CallState,
+    CancelRequested,
+    Effect,
+    Event,
+    GateEntered,
+    HandlerBroke,
+    HandlerFailed,
+    HandlerFatal,
+    HandlerReturned,
+    InvocationWritten,
+    Phase,
+    PostHookAnswered,
+    PreHookAnswered,
+    TeardownEnded,
+    ToolReady,
+    begin,
+    step,
+)
+from sidecall_server.domain.declarations import HookPoint
+from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.hooks import pre_tool_use
+from sidecall_server.domain.outcome import CallOutcome
+from sidecall_server.domain.outputs import ToolOutput
+from sidecall_server.domain.projection import Projection
+from sidecall_server.domain.session_options import TurnOptions, View
+from sidecall_server.domain.values import CodeMode
+from sidecall_server.runtime import verdicts
+from sidecall_server.runtime.frames import (
+    AbortHandler,
+    CallAccepted,
+    CallCompleted,
+    CallDurations,
+    CallReference,
+    DispatchCall,
+    FatalError,
+    HandlerResult,
+    HookFailed,
+    HookVerdict,
+    HookView,
+    InvokeHandler,
+    InvokeHook,
+    Proceed,
+    RespondToModel,
+    UnhandledError,
+)
+
+if TYPE_CHECKING:
+    from sidecall_server.runtime.session import Session
+
+
+class Call:
+    """A call from its frame to its terminal outcome, and after it as long as it is kept."""
+
+    __slots__ = (
+        "_call_timer",
+        "_cancel_reason",
+        "_hook_timer",
+        "_session",
+        "_teardown_timer",
+        "acknowledged_at",
+        "completed",
+        "dispatch",
+        "dispatch_order",
+        "ended_at",
+        "feedback",
+        "handler_ended_at",
+        "handler_started_at",
+        "hook",
+        "invocation",
+        "projection",
+        "reference",
+        "result_bytes",
+        "started_unix",
+        "state",
+        "submitted_at",
+    )
+
+    def __init__(self, session: Session, dispatch: DispatchCall, dispatch_order: int) -> None:
+        call = dispatch.call
+        self._session = session
+        self.dispatch = dispatch
+        self.dispatch_order = dispatch_order
+        self.reference = CallReference(call.turn_id, call.call_id)
+        self.submitted_at = session.clock()
+        self.started_unix = session.wall_clock()
+        self.handler_started_at: float | None = None
+        self.handler_ended_at: float | None = None
+        self.ended_at: float | None = None
+        self.invocation: InvokeHandler | None = None
+        """The frame that invokes the handler, once decided."""
+        self.hook: InvokeHook | None = None
+        """The frame of the hook whose verdict is waited for."""
+        self.projection: Projection | None = None
+        self.feedback: str | None = None
+        self.result_bytes = 0
+        self.completed: CallCompleted | None = None
+        """The terminal frame, once there is one."""
+        self.acknowledged_at = 0
+        """The sequence of the message that carries the terminal frame; 0: not written."""
+        self._hook_timer: asyncio.TimerHandle | None = None
+        self._teardown_timer: asyncio.TimerHandle | None = None
+        self._call_timer: asyncio.TimerHandle | None = None
+        self._cancel_reason = AbortReason.CANCELLED
+
+    @property
+    def phase(self) -> Phase:
+        return self.state.phase
+
+    @property
+    def outcome(self) -> CallOutcome | None:
+        return self.state.outcome
+
+    @property
+    def turn_options(self) -> TurnOptions | None:
+        return self.dispatch.turn_options
+
+    @property
+    def cell_id(self) -> str:
+        source = self.dispatch.call.source
+        return source.cell_id if isinstance(source, CodeMode) else ""
+
+    def durations(self) -> CallDurations:
+        """Where the time went so far."""
+        return CallDurations(
+            _between(self.submitted_at, self.handler_started_at),
+            _between(self.handler_started_at, self.handler_ended_at),
+            _between(self.submitted_at, self.ended_at),
+        )
+
+    # --- what happens to it -----------------------------------------------------------
+
+    def begin(self) -> None:
+        """Enter the runtime."""
+        tool = self._session.tools.get(self.dispatch.call.tool_name)
+        limits = [self.dispatch.timeout_seconds, tool.call_timeout_seconds if tool else None]
+        timeout = min((seconds for seconds in limits if seconds is not None), default=None)
+        if timeout is not None:
+            self._call_timer = self._session.call_later(timeout, self._timed_out)
+        self.state, effects = begin(self.dispatch.call, tool)
+        self._carry_out(effects)
+        if self.phase in (Phase.READINESS, Phase.QUEUED):
+            self._session.send(
+                CallAccepted(self.reference, self.dispatch_order, self.phase, duplicate=False)
+            )
+
+    def tool_ready(self) -> None:
+        """The tool can run, or is gone."""
+        self._feed(ToolReady())
+
+    def invocation_written(self) -> None:
+        """The frame that invokes the handler goes out now."""
+        self.handler_started_at = self._session.clock()
+        self._feed(InvocationWritten())
+
+    def handler_answered(self, frame: HandlerResult) -> None:
+        """The handler's answer; fenced by its token, so it is this invocation's."""
+        result = frame.result
+        if self.phase is Phase.HANDLER:
+            self.handler_ended_at = self._session.clock()
+            self.result_bytes = frame.size_bytes
+        if isinstance(result, RespondToModel):
+            self._feed(HandlerFailed(result.message))
+        elif isinstance(result, FatalError):
+            self._feed(HandlerFatal(result.message))
+        elif isinstance(result, UnhandledError):
+            self._feed(HandlerBroke(result.message))
+        else:
+            self._feed(self._returned(result))
+
+    def hook_answered(self, frame: HookVerdict) -> None:
+        """The hooks' verdict; fenced by its token."""
+        hook = self.hook
+        assert hook is not None, "the session knows whose hook this is"
+        self._hook_ended()
+        if hook.point is HookPoint.PRE_TOOL_USE:
+            self._feed(verdicts.pre_hook(self, hook.payload, frame, self._session))
+        else:
+            self._feed(verdicts.post_hook(self, frame, self._session))
+
+    def cancel(self, reason: AbortReason, *, wait: bool = True) -> None:
+        """End it, if it has not ended."""
+        if self.phase not in (Phase.TEARDOWN, Phase.TERMINAL):
+            self._cancel_reason = reason
+        self._feed(CancelRequested(reason, self._session.clock() - self.submitted_at, wait))
+
+    def torn_down(self) -> None:
+        """The agent says that the handler has torn down."""
+        self._feed(TeardownEnded(timed_out=False))
+
+    # --- effects ----------------------------------------------------------------------
+
+    def _feed(self, event: Event) -> None:
+        self.state, effects = step(self.state, event)
+        self._carry_out(effects)
+
+    def _carry_out(self, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            _CARRY_OUT[effect](self)
+
+    def _await_readiness(self) -> None:
+        self._session.await_tool(self)
+
+    def _enter_gate(self) -> None:
+        tool = self._session.tools.get(self.dispatch.call.tool_name)
+        exclusive = tool is None or not tool.shares_gate
+        self._session.gate_of(self).enter(self, exclusive=exclusive, admit=self._admitted)
+
+    def _admitted(self) -> None:
+        self._feed(GateEntered(self._session.tools.get(self.dispatch.call.tool_name)))
+
+    def _emit_started(self) -> None:
+        self._session.call_started(self)
+
+    def _ask_pre_hook(self) -> None:
+        tool = self.state.tool
+        assert tool is not None, "the pre hook comes after the look-up"
+        timeout: float | None = None
+        if self._session.has_hooks(HookPoint.PRE_TOOL_USE):
+            seen = pre_tool_use(self.state.call, tool.hook_kind)
+            if seen is not None:
+                view = HookView(
+                    seen.tool_name,
+                    seen.matcher_aliases,
+                    self.dispatch.call.call_id,
+                    seen.tool_input_json,
+                    None,
+                )
+                timeout = self._session.hook_timeout(HookPoint.PRE_TOOL_USE, view)
+        if timeout is None:
+            self._feed(PreHookAnswered())
+        else:
+            self._ask(HookPoint.PRE_TOOL_USE, view, timeout)
+
+    def _invoke(self) -> None:
+        self.invocation = InvokeHandler(
+            self._session.issue_token(self, hook=False),
+            self.state.call,
+            self.state.call is not self.dispatch.call,
+            self.dispatch_order,
+        )
+        self._session.send(self.invocation)
+
+    def _withdraw(self) -> None:
+        assert self.invocation is not None, "only what was queued is withdrawn"
+        self._session.withdraw(self.invocation)
+
+    def _ask_post_hook(self) -> None:
+        view = self._post_hook_view()
+        assert view is not None, "the post hook was found wanted"
+        timeout = self._session.hook_timeout(HookPoint.POST_TOOL_USE, view)
+        assert timeout is not None, "the post hook was found wanted"
+        self._ask(HookPoint.POST_TOOL_USE, view, timeout)
+
+    def _abort_work(self) -> None:
+        work = self.hook or self.invocation
+        assert work is not None, "hook or handler runs"
+        if self.hook is not None and self.phase is Phase.TERMINAL and self._session.withdraw(work):
+            return
+        waiting = self.phase is Phase.TEARDOWN
+        tool = self.state.tool
+        token = work.hook_token if isinstance(work, InvokeHook) else work.invocation_token
+        self._session.send(
+            AbortHandler(
+                token,
+                self.reference,
+                self._cancel_reason,
+                waiting,
+                tool.teardown_timeout_seconds if waiting and tool is not None else 0.0,
+            ),
+            control=not self._session.outbox.waits(work),
+        )
+
+    def _start_teardown_timer(self) -> None:
+        tool = self.state.tool
+        assert tool is not None, "only a known tool is torn down"
+        seconds = min(
+            tool.teardown_timeout_seconds, self._session.limits.max_teardown_timeout_seconds
+        )
+        self._teardown_timer = self._session.call_later(seconds, self._teardown_timed_out)
+
+    def _leave_gate(self) -> None:
+        self._session.leave_gate(self)
+
+    def _complete(self) -> None:
+        self.ended_at = self._session.clock()
+        for timer in (self._hook_timer, self._teardown_timer, self._call_timer):
+            if timer is not None:
+                timer.cancel()
+        self._hook_timer = self._teardown_timer = self._call_timer = None
+        self._session.call_ended(self)
+
+    def _end_turn(self) -> None:
+        self._session.end_turn_fatally(self)
+
+    def _count_late(self) -> None:
+        self._session.late_results += 1
+
+    # --- details ----------------------------------------------------------------------
+
+    def _returned(self, output: ToolOutput) -> HandlerReturned:
+        projection = Projection(self.state.call, output)
+        wants_hook = False
+        success = projection.success_for_logging
+        if self.phase is Phase.HANDLER:
+            self.projection = projection
+            if projection.contains_external_context:
+                self._session.mark_external_context(self)
+            if success and self._session.has_hooks(HookPoint.POST_TOOL_USE):
+                view = self._post_hook_view()
+                wants_hook = view is not None and (
+                    self._session.hook_timeout(HookPoint.POST_TOOL_USE, view) is not None
+                )
+        return HandlerReturned(success, wants_hook)
+
+    def _post_hook_view(self) -> HookView | None:
+        tool, projection = self.state.tool, self.projection
+        if tool is None or projection is None:
+            return None
+        return verdicts.post_hook_view(projection, tool.hook_kind)
+
+    def _ask(self, point: HookPoint, view: HookView, timeout: float) -> None:
+        token = self._session.issue_token(self, hook=True)
+        self.hook = InvokeHook(token, self.reference, point, view, timeout)
+        self._hook_timer = self._session.call_later(timeout, self._hook_timed_out)
+        self._session.send(self.hook)
+
+    def _hook_ended(self) -> None:
+        if self._hook_timer is not None:
+            self._hook_timer.cancel()
+            self._hook_timer = None
+        if self.hook is not None:
+            self._session.retire_token(self.hook.hook_token)
+            self.hook = None
+
+    def _hook_timed_out(self) -> None:
+        """Fails open (F10)."""
+        hook = self.hook
+        assert hook is not None, "the timer runs while a hook does"
+        self._session.send(
+            AbortHandler(hook.hook_token, self.reference, AbortReason.TIMED_OUT, False, 0.0)
+        )
+        self.hook_answered(HookVerdict(hook.hook_token, HookFailed("timed out"), ()))
+
+    def _teardown_timed_out(self) -> None:
+        self._feed(TeardownEnded(timed_out=True))
+
+    def _timed_out(self) -> None:
+        self.cancel(AbortReason.TIMED_OUT)
+
+
+_CARRY_OUT = {
+    Effect.AWAIT_READINESS: Call._await_readiness,
+    Effect.ENTER_GATE: Call._enter_gate,
+    Effect.EMIT_STARTED: Call._emit_started,
+    Effect.ASK_PRE_HOOK: Call._ask_pre_hook,
+    Effect.INVOKE: Call._invoke,
+    Effect.WITHDRAW: Call._withdraw,
+    Effect.ASK_POST_HOOK: Call._ask_post_hook,
+    Effect.ABORT_WORK: Call._abort_work,
+    Effect.START_TEARDOWN_TIMER: Call._start_teardown_timer,
+    Effect.LEAVE_GATE: Call._leave_gate,
+    Effect.COMPLETE: Call._complete,
+    Effect.END_TURN: Call._end_turn,
+    Effect.COUNT_LATE: Call._count_late,
+}
+
+PROCEED = Proceed()
+
+
+def _between(start: float | None, end: float | None) -> float | None:
+    if start is None or end is None:
+        return None
+    return max(0.0, end - start)
+
+
+__all__ = ["Call", "View"]

@@ -1,0 +1,413 @@
+"""One stream between an agent and its session: handshake, sequence, heartbeats, end.
+
+`receive` takes a message and never waits; `messages` gives what is to be written. What is
+wrong with a frame is answered by a FrameError and touches nothing else; what is wrong with
+the stream ends it with a DomainError, which `messages` raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+from sidecall_server.domain.errors import (
+    DomainError,
+    FailedPrecondition,
+    InvalidArgument,
+    Reason,
+)
+from sidecall_server.runtime.frames import (
+    CallReference,
+    CancelCalls,
+    CancelResult,
+    ClientFrame,
+    Detach,
+    DispatchCall,
+    EndTurn,
+    FrameError,
+    HandlerResult,
+    Heartbeat,
+    Hello,
+    HookVerdict,
+    RegisterCell,
+    ResumeOutcome,
+    TeardownComplete,
+    UpdateTools,
+    Welcome,
+)
+from sidecall_server.runtime.outbox import Envelope, FrameCodec
+from sidecall_server.runtime.resume import resend_after_gap
+from sidecall_server.runtime.transfers import Chunk
+
+if TYPE_CHECKING:
+    from sidecall_server.runtime.session import Session
+    from sidecall_server.runtime.sessions import Sessions
+
+log = logging.getLogger(__name__)
+
+PROTOCOL_VERSIONS = (1,)
+
+MAX_BACKLOG = 4096
+"""Frames that may wait to be written before the connection stops reading."""
+
+ACKNOWLEDGE_AFTER = 16
+"""Messages read before they are acknowledged, where nothing else is to be said."""
+
+
+class Connection:
+    """One attachment, from Hello to its end."""
+
+    def __init__(self, sessions: Sessions, owner: str, codec: FrameCodec) -> None:
+        self._sessions = sessions
+        self._owner = owner
+        self._codec = codec
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._session: Session | None = None
+        self._unnumbered: list[bytes] = []
+        """Ready messages outside the sequence: Welcome, errors about unnumbered messages."""
+        self._replay: list[bytes] = []
+        self._unacknowledged = 0
+        self._finished = False
+        self._error: DomainError | None = None
+        self._last_heard = self._last_said = self._loop.time()
+        self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
+
+    # --- reading ----------------------------------------------------------------------
+
+    def receive(self, message: bytes) -> None:
+        """Take one message from the agent."""
+        self._last_heard = self._loop.time()
+        if self._finished:
+            return
+        try:
+            envelope = self._codec.open(message)
+        except DomainError as error:
+            self._refuse(0, None, error)
+            return
+        if self._session is None:
+            self._handshake(envelope)
+        else:
+            self._take(self._session, envelope)
+
+    async def ready_to_read(self) -> None:
+        """Wait while too much waits to be written: an agent that does not read is not read."""
+        await self._room.wait()
+
+    def closed(self) -> None:
+        """The stream is gone; without Detach that is a lost connection."""
+        self._timer.cancel()
+        self._finished = True
+        if self._session is not None:
+            self._session.connection_lost(self)
+        self.wake()
+
+    # --- writing ----------------------------------------------------------------------
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """What to write, as it comes. Ends after Detach.
+
+        Raises:
+            DomainError: why the stream has to end.
+        """
+        while True:
+            for message in self._ready():
+                self._last_said = self._loop.time()
+                yield message
+            if self._error is not None:
+                raise self._error
+            if self._finished:
+                return
+            self._wake.clear()
+            if not self._anything_waits():
+                await self._wake.wait()
+
+    def wake(self) -> None:
+        """There is something to write, or the connection has ended."""
+        self._wake.set()
+        session = self._session
+        if session is not None and session.outbox.backlog > MAX_BACKLOG:
+            self._room.clear()
+
+    def end(self, error: DomainError | None) -> None:
+        """Write what waits, then end the stream: well, or with the error."""
+        if not self._finished:
+            self._finished = True
+            self._error = error
+            self.wake()
+        self._room.set()
+
+    # --- details ----------------------------------------------------------------------
+
+    def _anything_waits(self) -> bool:
+        session = self._session
+        return bool(
+            self._unnumbered
+            or self._replay
+            or self._finished
+            or (session is not None and session.connection is self and session.outbox.backlog)
+        )
+
+    def _ready(self) -> list[bytes]:
+        """One round of messages: few enough that new control frames soon get their turn."""
+        session = self._session
+        ready, self._unnumbered = self._unnumbered, []
+        if session is None or session.connection is not self:
+            return ready
+        if self._replay:
+            ready += self._replay
+            self._replay = []
+        numbered = session.outbox.next_message(session.last_sequence_received)
+        if numbered is not None:
+            ready.append(numbered)
+            self._unacknowledged = 0
+        if session.outbox.backlog < MAX_BACKLOG // 2:
+            self._room.set()
+        return ready
+
+    def _handshake(self, envelope: Envelope) -> None:
+        try:
+            hello = self._codec.decode(envelope.frames[0]) if envelope.frames else None
+            if not isinstance(hello, Hello):
+                raise FailedPrecondition(
+                    "the first frame of a stream must be Hello", reason=Reason.HELLO_REQUIRED
+                )
+            self._attach(hello)
+        except DomainError as error:
+            self.end(error)
+            return
+        rest = Envelope(envelope.sequence, envelope.acknowledged, envelope.frames[1:])
+        if rest.frames and self._session is not None:
+            self._take(self._session, rest, first_index=1)
+
+    def _attach(self, hello: Hello) -> None:
+        version = max(set(hello.protocol_versions) & set(PROTOCOL_VERSIONS), default=None)
+        if version is None:
+            raise FailedPrecondition(
+                f"this server speaks the protocol versions {list(PROTOCOL_VERSIONS)}, the client"
+                f" {sorted(hello.protocol_versions)}",
+                reason=Reason.PROTOCOL_VERSION_UNSUPPORTED,
+            )
+        session, first = self._sessions.attachable(hello, self._owner)
+        session.declare(hello.tools, hello.hooks)
+        before, session.connection = session.connection, None
+        if before is not None:
+            before.end(
+                FailedPrecondition(
+                    "another attachment took the session over", reason=Reason.TAKEN_OVER
+                )
+            )
+        outcome, self._replay = session.outbox.resume(hello.last_sequence_received)
+        if first:
+            outcome = ResumeOutcome.NEW
+        elif outcome is ResumeOutcome.GAP:
+            resend_after_gap(session)
+        welcome = Welcome(
+            version,
+            session.id,
+            session.resume_token,
+            outcome,
+            session.last_sequence_received,
+            session.outbox.last_sequence + 1,
+            session.tool_mode(),
+        )
+        self._unnumbered.append(
+            self._codec.seal(
+                Envelope(0, session.last_sequence_received, [self._codec.encode(welcome)])
+            )
+        )
+        self._session = session
+        session.attached(self)
+        self.wake()
+
+    def _take(self, session: Session, envelope: Envelope, first_index: int = 0) -> None:
+        try:
+            session.outbox.acknowledge(envelope.acknowledged)
+        except DomainError as error:
+            self._refuse(envelope.sequence, None, error)
+            return
+        if envelope.sequence and not self._next_in_sequence(session, envelope):
+            return
+        for index, data in enumerate(envelope.frames, first_index):
+            frame: ClientFrame | Chunk | None = None
+            try:
+                frame = self._codec.decode(data)
+                if isinstance(frame, Chunk):
+                    whole = session.transfers.add(frame)
+                    if whole is None:
+                        continue
+                    frame = self._codec.decode(whole)
+                self._handle(session, frame, numbered=envelope.sequence > 0)
+            except DomainError as error:
+                self._refuse(envelope.sequence, index, error, _call_of(frame))
+            except Exception:  # noqa: BLE001 - the boundary of one frame: the others live on
+                reference = secrets.token_hex(4)
+                log.exception("frame failed", extra={"reference": reference})
+                self._refuse(
+                    envelope.sequence,
+                    index,
+                    DomainError(
+                        f"the server failed on this frame; its log has the reference {reference}",
+                        reason=Reason.INTERNAL,
+                    ),
+                    _call_of(frame),
+                )
+            if self._finished:
+                return
+        self._acknowledge_soon(session, envelope)
+
+    def _next_in_sequence(self, session: Session, envelope: Envelope) -> bool:
+        expected = session.last_sequence_received + 1
+        if envelope.sequence == expected:
+            session.last_sequence_received = expected
+            return True
+        if envelope.sequence > expected:
+            self._refuse(
+                envelope.sequence,
+                None,
+                InvalidArgument(
+                    f"message {envelope.sequence} came where {expected} is next; send the missing"
+                    " ones first",
+                    reason=Reason.SEQUENCE_OUT_OF_ORDER,
+                ),
+            )
+        return False  # seen before: dropped
+
+    def _acknowledge_soon(self, session: Session, envelope: Envelope) -> None:
+        if not envelope.sequence:
+            return
+        self._unacknowledged += 1
+        if self._unacknowledged >= ACKNOWLEDGE_AFTER and not session.outbox.backlog:
+            self._unacknowledged = 0
+            self._unnumbered.append(
+                self._codec.seal(Envelope(0, session.last_sequence_received, ()))
+            )
+            self.wake()
+
+    def _handle(self, session: Session, frame: ClientFrame | Chunk, *, numbered: bool) -> None:
+        if not numbered and not isinstance(frame, Heartbeat):
+            raise InvalidArgument(
+                "only connection frames may come in a message without sequence",
+                reason=Reason.SEQUENCE_OUT_OF_ORDER,
+            )
+        handler = _HANDLERS.get(type(frame))
+        if handler is None:
+            raise FailedPrecondition(
+                "Hello and pieces of pieces have no place here", reason=Reason.INVALID_FIELD
+            )
+        handler(self, session, frame)
+
+    def _refuse(
+        self,
+        sequence: int,
+        index: int | None,
+        error: DomainError,
+        call: CallReference | None = None,
+    ) -> None:
+        violations = error.violations if isinstance(error, InvalidArgument) else ()
+        frame = FrameError(sequence, index, error.reason, str(error), violations, call)
+        if self._session is not None and sequence:
+            self._session.send(frame, control=True)
+        else:
+            self._unnumbered.append(self._codec.seal(Envelope(0, 0, [self._codec.encode(frame)])))
+            if len(self._unnumbered) > MAX_BACKLOG:
+                self._room.clear()
+            self.wake()
+
+    # --- time -------------------------------------------------------------------------
+
+    def _tick_seconds(self) -> float:
+        limits = self._sessions.limits
+        return min(limits.heartbeat_interval_seconds, limits.heartbeat_timeout_seconds) / 2
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        limits = self._sessions.limits
+        if now - self._last_heard > limits.heartbeat_timeout_seconds:
+            self.end(
+                FailedPrecondition(
+                    f"nothing was heard for {limits.heartbeat_timeout_seconds:g} s; send"
+                    " heartbeats, then resume",
+                    reason=Reason.HEARTBEAT_TIMEOUT,
+                )
+            )
+            return
+        session = self._session
+        if session is not None and now - self._last_said >= limits.heartbeat_interval_seconds / 2:
+            self._unnumbered.append(
+                self._codec.seal(
+                    Envelope(0, session.last_sequence_received, [self._codec.encode(Heartbeat())])
+                )
+            )
+            self.wake()
+        self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
+
+
+# --- what each frame does -------------------------------------------------------------
+
+
+def _dispatch(connection: Connection, session: Session, frame: DispatchCall) -> None:
+    session.dispatch(frame)
+
+
+def _result(connection: Connection, session: Session, frame: HandlerResult) -> None:
+    session.handler_answered(frame)
+
+
+def _verdict(connection: Connection, session: Session, frame: HookVerdict) -> None:
+    session.hook_answered(frame)
+
+
+def _cancel(connection: Connection, session: Session, frame: CancelCalls) -> None:
+    result = CancelResult(frame.cancel_id, tuple(session.cancel(frame.target)))
+    session.send(result, control=True)
+
+
+def _torn_down(connection: Connection, session: Session, frame: TeardownComplete) -> None:
+    session.torn_down(frame.invocation_token)
+
+
+def _update_tools(connection: Connection, session: Session, frame: UpdateTools) -> None:
+    session.update_tools(frame)
+
+
+def _register_cell(connection: Connection, session: Session, frame: RegisterCell) -> None:
+    session.register_cell(frame.cell_id, frame.output_call.call_id, frame.output_call.turn_id)
+
+
+def _end_turn(connection: Connection, session: Session, frame: EndTurn) -> None:
+    session.end_turn(frame.turn_id)
+
+
+def _heartbeat(connection: Connection, session: Session, frame: Heartbeat) -> None:
+    """Being heard is all there is to it."""
+
+
+def _detach(connection: Connection, session: Session, frame: Detach) -> None:
+    session.detach(close_session=frame.close_session)
+    connection.end(None)
+
+
+_HANDLERS: dict[type, Callable[[Connection, Session, object], None]] = {
+    DispatchCall: _dispatch,  # type: ignore[dict-item]
+    HandlerResult: _result,  # type: ignore[dict-item]
+    HookVerdict: _verdict,  # type: ignore[dict-item]
+    CancelCalls: _cancel,  # type: ignore[dict-item]
+    TeardownComplete: _torn_down,  # type: ignore[dict-item]
+    UpdateTools: _update_tools,  # type: ignore[dict-item]
+    RegisterCell: _register_cell,  # type: ignore[dict-item]
+    EndTurn: _end_turn,  # type: ignore[dict-item]
+    Heartbeat: _heartbeat,  # type: ignore[dict-item]
+    Detach: _detach,  # type: ignore[dict-item]
+}
+
+
+def _call_of(frame: object) -> CallReference | None:
+    if isinstance(frame, DispatchCall):
+        return CallReference(frame.call.turn_id, frame.call.call_id)
+    return None

@@ -1,0 +1,331 @@
+"""The frames of a stream as plain values; ``wire/stream.py`` maps them to protobuf.
+
+Client frames hold values that the domain has validated. Server frames hold what is to be
+said; texts are Unicode, times are seconds. See ``runtime_stream.proto`` for what each
+frame means.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
+from sidecall_server.domain.errors import FieldViolation, Reason
+from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.outcome import CallOutcome
+from sidecall_server.domain.outputs import ToolOutput
+from sidecall_server.domain.projection import FailureProjection, Projection
+from sidecall_server.domain.session_options import SessionOptions, TurnOptions, View
+from sidecall_server.domain.values import ToolCall, ToolMode, ToolName
+
+# --- shared ---------------------------------------------------------------------------
+
+
+class CallReference(NamedTuple):
+    """Names one call of a session (S2)."""
+
+    turn_id: str
+    call_id: str
+
+
+class CallDurations(NamedTuple):
+    """Where a call's time went, seconds; None: it did not get there."""
+
+    dispatch: float | None
+    handler: float | None
+    total: float | None
+
+
+class CancelDisposition(StrEnum):
+    """What a cancel did to a call. Never an error."""
+
+    ACCEPTED = "accepted"
+    ALREADY_TERMINAL = "already_terminal"
+    UNKNOWN = "unknown"
+
+
+class CancelledCall(NamedTuple):
+    """A call and what the cancel did to it."""
+
+    call: CallReference
+    disposition: CancelDisposition
+
+
+class CancelTarget(NamedTuple):
+    """Which calls: those named, a turn's, or (both None) all open ones."""
+
+    calls: tuple[CallReference, ...] | None = None
+    turn_id: str | None = None
+
+
+class Heartbeat(NamedTuple):
+    """I am here."""
+
+
+# --- from the client ------------------------------------------------------------------
+
+
+class Hello(NamedTuple):
+    """Opens or resumes."""
+
+    protocol_versions: tuple[int, ...]
+    session_id: str
+    resume_token: str
+    last_sequence_received: int
+    options: SessionOptions
+    tools: tuple[ToolDeclaration, ...]
+    hooks: tuple[HookDeclaration, ...]
+    client_name: str
+
+
+class UpdateTools(NamedTuple):
+    """Changes what is declared. `hooks` None: no change."""
+
+    upsert: tuple[ToolDeclaration, ...]
+    remove: tuple[ToolName, ...]
+    hooks: tuple[HookDeclaration, ...] | None
+
+
+class DispatchCall(NamedTuple):
+    """Submits a call. `views` None: those of the session. `size_bytes` of the frame."""
+
+    call: ToolCall
+    turn_options: TurnOptions | None
+    views: tuple[View, ...] | None
+    timeout_seconds: float | None
+    traceparent: str
+    size_bytes: int
+
+
+class RespondToModel(NamedTuple):
+    """The handler's error that the model may read."""
+
+    message: str
+
+
+class FatalError(NamedTuple):
+    """The handler's error that ends the turn."""
+
+    message: str
+
+
+class UnhandledError(NamedTuple):
+    """The handler broke (G7)."""
+
+    message: str
+
+
+class HandlerResult(NamedTuple):
+    """Answers an invocation. `size_bytes` of the frame."""
+
+    invocation_token: bytes
+    result: ToolOutput | RespondToModel | FatalError | UnhandledError
+    size_bytes: int
+
+
+class Proceed(NamedTuple):
+    """Go on unchanged."""
+
+
+class Rewrite(NamedTuple):
+    """Go on with other arguments, JSON text."""
+
+    input_json: str
+
+
+class Block(NamedTuple):
+    """Stop."""
+
+    reason: str
+
+
+class Feedback(NamedTuple):
+    """Show the model this in place of the output."""
+
+    message: str
+
+
+class HookFailed(NamedTuple):
+    """The hooks failed, or answered with something unusable."""
+
+    message: str
+
+
+Verdict: TypeAlias = Proceed | Rewrite | Block | Feedback | HookFailed
+
+
+class HookVerdict(NamedTuple):
+    """Answers a hook invocation."""
+
+    hook_token: bytes
+    verdict: Verdict
+    additional_contexts: tuple[str, ...]
+
+
+class CancelCalls(NamedTuple):
+    """Cancels calls."""
+
+    cancel_id: int
+    target: CancelTarget
+
+
+class TeardownComplete(NamedTuple):
+    """A cancelled handler has torn down."""
+
+    invocation_token: bytes
+
+
+class RegisterCell(NamedTuple):
+    """Which output carries the records of a cell (K)."""
+
+    cell_id: str
+    output_call: CallReference
+
+
+class EndTurn(NamedTuple):
+    """Ends a turn (S3)."""
+
+    turn_id: str
+
+
+class Detach(NamedTuple):
+    """I leave."""
+
+    close_session: bool
+
+
+ClientFrame: TypeAlias = (
+    Hello
+    | UpdateTools
+    | DispatchCall
+    | HandlerResult
+    | HookVerdict
+    | CancelCalls
+    | TeardownComplete
+    | RegisterCell
+    | EndTurn
+    | Heartbeat
+    | Detach
+)
+
+# --- from the server ------------------------------------------------------------------
+
+
+class ResumeOutcome(StrEnum):
+    """How an attachment began."""
+
+    NEW = "new"
+    RESUMED = "resumed"
+    GAP = "gap"
+
+
+class Welcome(NamedTuple):
+    """Answers Hello. Limits that do not change with the session are added by the wire."""
+
+    protocol_version: int
+    session_id: str
+    resume_token: str
+    resume_outcome: ResumeOutcome
+    last_sequence_received: int
+    next_sequence: int
+    effective_tool_mode: ToolMode
+
+
+class CallAccepted(NamedTuple):
+    """The call is taken, and waits or was known."""
+
+    call: CallReference
+    dispatch_order: int
+    phase: Phase
+    duplicate: bool
+
+
+class HookView(NamedTuple):
+    """What a hook gets to see (F4, F5)."""
+
+    tool_name: str
+    matcher_aliases: tuple[str, ...]
+    tool_use_id: str
+    tool_input_json: str
+    tool_response_json: str | None
+
+
+class InvokeHook(NamedTuple):
+    """Run your hooks."""
+
+    hook_token: bytes
+    call: CallReference
+    point: HookPoint
+    payload: HookView
+    timeout_seconds: float
+
+
+class InvokeHandler(NamedTuple):
+    """Run the handler."""
+
+    invocation_token: bytes
+    call: ToolCall
+    rewritten: bool
+    dispatch_order: int
+
+
+class AbortHandler(NamedTuple):
+    """Stop a handler or hook."""
+
+    token: bytes
+    call: CallReference
+    reason: AbortReason
+    wait_for_teardown: bool
+    teardown_timeout_seconds: float
+
+
+class CallCompleted(NamedTuple):
+    """The call has ended. `projection` None: no views (or none kept)."""
+
+    call: CallReference
+    dispatch_order: int
+    outcome: CallOutcome
+    projection: Projection | FailureProjection | None
+    views: tuple[View, ...]
+    additional_contexts: tuple[str, ...]
+    durations: CallDurations
+
+
+class CancelResult(NamedTuple):
+    """Answers CancelCalls."""
+
+    cancel_id: int
+    calls: tuple[CancelledCall, ...]
+
+
+class Drain(NamedTuple):
+    """The server shuts down."""
+
+    seconds_left: float
+
+
+class FrameError(NamedTuple):
+    """A frame (or, with `frame_index` None, a message) was refused."""
+
+    sequence: int
+    frame_index: int | None
+    reason: Reason
+    message: str
+    field_violations: tuple[FieldViolation, ...]
+    call: CallReference | None
+
+
+ServerFrame: TypeAlias = (
+    Welcome
+    | CallAccepted
+    | InvokeHook
+    | InvokeHandler
+    | AbortHandler
+    | CallCompleted
+    | CancelResult
+    | Drain
+    | Heartbeat
+    | FrameError
+)

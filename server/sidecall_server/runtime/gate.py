@@ -1,0 +1,59 @@
+"""The gate: calls that may run together share it, all others hold it alone (R4, G2).
+
+First come, first served: a call that may share does not overtake one that waits. There
+is one gate per session for direct calls and one per cell for its nested ones, so that a
+script can call tools while its own ``exec`` holds the session's gate.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+
+class Gate:
+    """A first-in-first-out shared/exclusive gate of tickets.
+
+    A ticket is any hashable value. `enter` calls `admit` when the ticket may pass: at
+    once, or in a later `leave`.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[Hashable, bool] = {}
+        self._queue: OrderedDict[Hashable, tuple[bool, Callable[[], None]]] = OrderedDict()
+        self._admitting = False
+
+    def enter(self, ticket: Hashable, *, exclusive: bool, admit: Callable[[], None]) -> None:
+        """Queue the ticket. A ticket must not be in the gate twice."""
+        assert ticket not in self._holders and ticket not in self._queue, "one entry per ticket"
+        self._queue[ticket] = (exclusive, admit)
+        self._admit_next()
+
+    def leave(self, ticket: Hashable) -> None:
+        """Release the gate or leave the queue at once. Nothing happens to a stranger."""
+        if self._holders.pop(ticket, None) is None:
+            self._queue.pop(ticket, None)
+        self._admit_next()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody holds it or waits."""
+        return not self._holders and not self._queue
+
+    def __len__(self) -> int:
+        return len(self._holders) + len(self._queue)
+
+    def _admit_next(self) -> None:
+        if self._admitting:  # an admitted call may leave at once: the loop below goes on
+            return
+        self._admitting = True
+        try:
+            while self._queue:
+                ticket, (exclusive, admit) = next(iter(self._queue.items()))
+                if self._holders and (exclusive or any(self._holders.values())):
+                    return
+                del self._queue[ticket]
+                self._holders[ticket] = exclusive
+                admit()
+        finally:
+            self._admitting = False

@@ -1,0 +1,171 @@
+"""What a session has to say to its agent: queued, numbered, kept until acknowledged.
+
+Frames wait as values until the writer takes them, so that one that is no longer wanted can
+be taken back (S7). Control frames go first; frames that are ready together travel in one
+message; a large frame goes in pieces, one per message, so that it holds up nobody.
+Numbered messages stay in a byte-bounded ring for a client that comes back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from sidecall_server.domain.errors import InvalidArgument, Reason
+from sidecall_server.runtime.frames import (
+    ClientFrame,
+    InvokeHandler,
+    ResumeOutcome,
+    ServerFrame,
+)
+from sidecall_server.runtime.transfers import Chunk
+
+
+class Envelope(NamedTuple):
+    """A message whose frames are still bytes."""
+
+    sequence: int
+    acknowledged: int
+    frames: Sequence[bytes]
+
+
+class FrameCodec(Protocol):
+    """The wire form of frames and messages; ``wire/stream.py`` is the real one."""
+
+    def encode(self, frame: ServerFrame) -> bytes:
+        """One frame."""
+
+    def encode_chunk(self, chunk: Chunk) -> bytes:
+        """One piece of a frame, as a frame."""
+
+    def decode(self, data: bytes) -> ClientFrame | Chunk:
+        """One frame. Raises DomainError for one that cannot be used."""
+
+    def seal(self, envelope: Envelope) -> bytes:
+        """A message."""
+
+    def open(self, data: bytes) -> Envelope:
+        """A message. Raises DomainError for one that cannot be read."""
+
+
+class Outbox:
+    """The outgoing side of one session, across its connections."""
+
+    def __init__(
+        self,
+        codec: FrameCodec,
+        *,
+        max_replay_bytes: int,
+        max_chunk_bytes: int,
+        on_written: Callable[[InvokeHandler], None],
+        wake: Callable[[], None],
+    ) -> None:
+        self._codec = codec
+        self._max_replay_bytes = max_replay_bytes
+        self._max_chunk_bytes = max_chunk_bytes
+        self._on_written = on_written
+        self._wake = wake
+        self._control: deque[ServerFrame] = deque()
+        self._frames: deque[ServerFrame] = deque()
+        self._chunks: deque[bytes] = deque()
+        self._transfers = 0
+        self._ring: deque[tuple[int, bytes]] = deque()
+        self._ring_bytes = 0
+        self.last_sequence = 0
+        """The highest sequence given to a message."""
+        self.acknowledged = 0
+        """The highest sequence the client said it has."""
+
+    def send(self, frame: ServerFrame, *, control: bool = False) -> None:
+        """Queue a frame."""
+        (self._control if control else self._frames).append(frame)
+        self._wake()
+
+    def withdraw(self, frame: ServerFrame) -> bool:
+        """Take back a frame that is not written yet."""
+        try:
+            self._frames.remove(frame)
+        except ValueError:
+            return False
+        return True
+
+    def waits(self, frame: ServerFrame) -> bool:
+        """Whether the frame is not written yet."""
+        return frame in self._frames
+
+    @property
+    def backlog(self) -> int:
+        """Frames and pieces that wait to be written."""
+        return len(self._control) + len(self._frames) + len(self._chunks)
+
+    def next_message(self, acknowledged: int) -> tuple[int, bytes] | None:
+        """The next numbered message; None when nothing waits."""
+        frames: list[bytes] = []
+        room = self._max_chunk_bytes
+        while self._control and room > 0:
+            room -= self._put(self._control.popleft(), frames)
+        while self._frames and room > 0:
+            frame = self._frames.popleft()
+            if type(frame) is InvokeHandler:
+                self._on_written(frame)
+            room -= self._put(frame, frames)
+        if self._chunks:
+            frames.append(self._chunks.popleft())
+        if not frames:
+            return None
+        self.last_sequence += 1
+        message = self._codec.seal(Envelope(self.last_sequence, acknowledged, frames))
+        self._keep(self.last_sequence, message)
+        return self.last_sequence, message
+
+    def acknowledge(self, sequence: int) -> None:
+        """Forget what the client has.
+
+        Raises:
+            InvalidArgument: nothing of that number was sent (ACKNOWLEDGEMENT_OUT_OF_RANGE).
+        """
+        if sequence > self.last_sequence:
+            raise InvalidArgument(
+                f"acknowledged {sequence}, but only {self.last_sequence} was sent",
+                reason=Reason.ACKNOWLEDGEMENT_OUT_OF_RANGE,
+            )
+        if sequence <= self.acknowledged:
+            return
+        self.acknowledged = sequence
+        while self._ring and self._ring[0][0] <= sequence:
+            self._ring_bytes -= len(self._ring.popleft()[1])
+
+    def resume(self, last_received: int) -> tuple[ResumeOutcome, list[bytes]]:
+        """What a client that has seen so much has to get again.
+
+        Raises:
+            InvalidArgument: it claims to have seen what was never sent.
+        """
+        self.acknowledge(last_received)
+        first = self._ring[0][0] if self._ring else self.last_sequence + 1
+        if first > last_received + 1:
+            self._ring.clear()
+            self._ring_bytes = 0
+            self._chunks.clear()
+            return ResumeOutcome.GAP, []
+        return ResumeOutcome.RESUMED, [message for _, message in self._ring]
+
+    def _put(self, frame: ServerFrame, frames: list[bytes]) -> int:
+        data = self._codec.encode(frame)
+        if len(data) <= self._max_chunk_bytes:
+            frames.append(data)
+            return len(data)
+        self._transfers += 1
+        view = memoryview(data)
+        for start in range(0, len(data), self._max_chunk_bytes):
+            piece = bytes(view[start : start + self._max_chunk_bytes])
+            chunk = Chunk(self._transfers, len(data), piece)
+            self._chunks.append(self._codec.encode_chunk(chunk))
+        return 0
+
+    def _keep(self, sequence: int, message: bytes) -> None:
+        self._ring.append((sequence, message))
+        self._ring_bytes += len(message)
+        while self._ring_bytes > self._max_replay_bytes:
+            self._ring_bytes -= len(self._ring.popleft()[1])

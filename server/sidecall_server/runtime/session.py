@@ -1,0 +1,675 @@
+"""One session: its options, recorder, tools, gates and calls, across its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
+from sidecall_server.domain.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    Reason,
+    ResourceExhausted,
+)
+from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.outcome import LifecycleFinish
+from sidecall_server.domain.recorder import (
+    Attachment,
+    PromptOutput,
+    RecordDisposition,
+    Recorder,
+)
+from sidecall_server.domain.session_options import SessionOptions, TurnOptions
+from sidecall_server.domain.values import ToolCall, ToolMode, ToolName
+from sidecall_server.runtime.call import Call
+from sidecall_server.runtime.completion import completed_frame
+from sidecall_server.runtime.events import (
+    CallFinished,
+    CallRecorded,
+    CallsAttached,
+    CallStarted,
+    EventFanOut,
+    ExternalContextMarked,
+    SessionState,
+    StateChanged,
+    Watcher,
+)
+from sidecall_server.runtime.frames import (
+    CallAccepted,
+    CallReference,
+    CancelDisposition,
+    CancelledCall,
+    CancelTarget,
+    DispatchCall,
+    HandlerResult,
+    HookVerdict,
+    HookView,
+    InvokeHandler,
+    ServerFrame,
+    UpdateTools,
+)
+from sidecall_server.runtime.gate import Gate
+from sidecall_server.runtime.limits import RuntimeLimits
+from sidecall_server.runtime.outbox import FrameCodec, Outbox
+from sidecall_server.runtime.transfers import Transfers
+
+if TYPE_CHECKING:
+    from sidecall_server.runtime.connection import Connection
+    from sidecall_server.runtime.sessions import Sessions
+
+log = logging.getLogger(__name__)
+
+MAX_ENDED_TURNS = 1024
+"""Ended turns that a session remembers, so that they take no new calls."""
+
+
+class Session:
+    """Used from one event loop only. `Sessions` makes it, counts it and closes it."""
+
+    def __init__(
+        self,
+        registry: Sessions,
+        session_id: str,
+        number: int,
+        options: SessionOptions,
+        owner: str,
+        codec: FrameCodec,
+    ) -> None:
+        self.registry = registry
+        self.number = number
+        """Its position among all sessions the server ever had, from 1."""
+        self.limits: RuntimeLimits = registry.limits
+        self.id = session_id
+        self.owner = owner
+        self.options = options
+        self.resume_token = secrets.token_urlsafe(24)
+        self.wall_clock = registry.wall_clock
+        self._loop = asyncio.get_running_loop()
+        self.created_at = self.wall_clock()
+        self.last_used_at = self.clock()
+        self.state = SessionState.OPEN
+        self.recorder = Recorder()
+        self.tools: dict[ToolName, ToolDeclaration] = {}
+        self.external_context_marked = False
+        self.hooks_failed_open = 0
+        self.late_results = 0
+        self.terminal_calls = 0
+        self.events = EventFanOut(
+            max_watchers=self.limits.max_watchers,
+            capacity=self.limits.max_watcher_events,
+            wall_clock=self.wall_clock,
+        )
+        self.codec = codec
+        self.outbox = Outbox(
+            codec,
+            max_replay_bytes=self.limits.max_replay_bytes,
+            max_chunk_bytes=self.limits.max_chunk_bytes,
+            on_written=self._invocation_written,
+            wake=self._wake_writer,
+        )
+        self.transfers = Transfers(
+            max_frame_bytes=self.limits.max_frame_bytes,
+            max_chunk_bytes=self.limits.max_chunk_bytes,
+            max_bytes=self.limits.max_bytes_in_flight,
+        )
+        self.last_sequence_received = 0
+        self.connection: Connection | None = None
+        self.open_calls: dict[CallReference, Call] = {}
+        self.ended_calls: OrderedDict[CallReference, Call] = OrderedDict()
+        self._hooks: dict[HookPoint, tuple[HookDeclaration, ...]] = {}
+        self._gates: dict[str, Gate] = {}
+        self._waiting_for_tool: dict[ToolName, list[Call]] = {}
+        self._invocations: dict[bytes, Call] = {}
+        self._hook_invocations: dict[bytes, Call] = {}
+        self._token_prefix = secrets.token_bytes(8)
+        self._tokens_issued = 0
+        self._dispatched = 0
+        self._bytes_in_flight = 0
+        self._retained_bytes = 0
+        self._held_record_bytes = 0
+        self._ended_turns: OrderedDict[str, None] = OrderedDict()
+        self._grace_timer: asyncio.TimerHandle | None = None
+
+    # --- time -------------------------------------------------------------------------
+
+    def clock(self) -> float:
+        """Monotonic seconds."""
+        return self._loop.time()
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        """Arm a timer."""
+        return self._loop.call_later(seconds, callback)
+
+    # --- recorder ---------------------------------------------------------------------
+
+    def record_tool_call(
+        self, call: ToolCall, turn_options: TurnOptions | None = None
+    ) -> RecordDisposition:
+        """Record that a call is attempted (J, R2).
+
+        Raises:
+            FailedPrecondition: the session is closed.
+        """
+        self.require_open()
+        disposition = RecordDisposition.DISABLED
+        if self._recorder_enabled(turn_options):
+            mode = self.tool_mode(turn_options)
+            disposition = self.recorder.record(
+                call, mode, allowance_bytes=self.registry.record_allowance_bytes
+            )
+            self._count_record_bytes()
+        self.events.emit(
+            CallRecorded(CallReference(call.turn_id, call.call_id), disposition.value)
+        )
+        return disposition
+
+    def register_cell(self, cell_id: str, output_call_id: str, turn_id: str = "") -> bool:
+        """Point an output to a cell (K1). False: no room, counted.
+
+        Raises:
+            FailedPrecondition: the session is closed.
+        """
+        self.require_open()
+        return self.recorder.register_cell(cell_id, output_call_id, turn_id)
+
+    def attach(
+        self, outputs: Sequence[PromptOutput], sampling_request_id: str, turn_id: str = ""
+    ) -> Attachment:
+        """Attach records to a prompt's outputs (L).
+
+        Raises:
+            FailedPrecondition: the session is closed.
+        """
+        self.require_open()
+        attachment = self.recorder.attach(outputs, sampling_request_id, turn_id)
+        self._count_record_bytes()
+        if attachment.attached:
+            self.events.emit(CallsAttached(sampling_request_id, len(attachment.items)))
+        return attachment
+
+    def end_turn(self, turn_id: str) -> int:
+        """End a turn (S3); its open calls go on. Returns how many those are.
+
+        Raises:
+            FailedPrecondition: the session is closed.
+        """
+        self.require_open()
+        self.recorder.end_turn(turn_id)
+        self._count_record_bytes()
+        self._remember_ended(turn_id)
+        return sum(call.reference.turn_id == turn_id for call in self.open_calls.values())
+
+    def tool_mode(self, turn_options: TurnOptions | None = None) -> ToolMode:
+        """The tool mode in effect (I5)."""
+        asked = turn_options.tool_mode if turn_options is not None else None
+        return (asked or self.options.tool_mode).effective
+
+    # --- calls ------------------------------------------------------------------------
+
+    def dispatch(self, frame: DispatchCall) -> None:
+        """Take a call, or answer a known one with its state.
+
+        Raises:
+            DomainError: the call is not taken; nothing was recorded.
+        """
+        call = frame.call
+        if not call.turn_id:
+            raise InvalidArgument.of(
+                "dispatch_call.call.turn_id", "is required", reason=Reason.MISSING_FIELD
+            )
+        reference = CallReference(call.turn_id, call.call_id)
+        known = self.open_calls.get(reference) or self.ended_calls.get(reference)
+        if known is not None:
+            self._dispatched_again(known, frame)
+            return
+        self._check_dispatch(frame)
+        self.record_tool_call(call, frame.turn_options)
+        self._dispatched += 1
+        taken = Call(self, frame, self._dispatched)
+        self.open_calls[reference] = taken
+        self._bytes_in_flight += frame.size_bytes
+        self.registry.calls_in_flight += 1
+        taken.begin()
+
+    def handler_answered(self, frame: HandlerResult) -> None:
+        """Take a handler's result; a late one is counted and dropped.
+
+        Raises:
+            NotFound: this session never issued the token (UNKNOWN_INVOCATION).
+        """
+        call = self._invocations.get(frame.invocation_token)
+        if call is not None:
+            call.handler_answered(frame)
+        else:
+            self._late_or_unknown(frame.invocation_token)
+
+    def hook_answered(self, frame: HookVerdict) -> None:
+        """Take the hooks' verdict; a late one is counted and dropped.
+
+        Raises:
+            NotFound: this session never issued the token (UNKNOWN_INVOCATION).
+        """
+        call = self._hook_invocations.get(frame.hook_token)
+        if call is not None:
+            call.hook_answered(frame)
+        else:
+            self._late_or_unknown(frame.hook_token)
+
+    def torn_down(self, invocation_token: bytes) -> None:
+        """Take the end of a teardown; one that nobody waits for changes nothing.
+
+        Raises:
+            NotFound: this session never issued the token (UNKNOWN_INVOCATION).
+        """
+        call = self._invocations.get(invocation_token)
+        if call is not None:
+            call.torn_down()
+        elif not self._issued(invocation_token):
+            self._late_or_unknown(invocation_token)
+
+    def cancel(
+        self, target: CancelTarget, reason: AbortReason = AbortReason.CANCELLED, *, wait: bool = True
+    ) -> list[CancelledCall]:
+        """Cancel calls; never an error (G3)."""
+        if target.calls is not None:
+            return [CancelledCall(call, self._cancel_one(call, reason, wait)) for call in target.calls]
+        references = [
+            reference
+            for reference in self.open_calls
+            if target.turn_id is None or reference.turn_id == target.turn_id
+        ]
+        # Last first: who waits at the gate leaves it before it could be admitted.
+        results = [
+            CancelledCall(reference, self._cancel_one(reference, reason, wait))
+            for reference in reversed(references)
+        ]
+        results.reverse()
+        return results
+
+    def find_call(self, reference: CallReference) -> Call:
+        """A call that is open or kept.
+
+        Raises:
+            NotFound: there is none.
+        """
+        call = self.open_calls.get(reference) or self.ended_calls.get(reference)
+        if call is None:
+            raise NotFound(
+                f"no call {reference.call_id!r} in turn {reference.turn_id!r} of the session;"
+                " it never was, or is no longer kept",
+                reason=Reason.CALL_NOT_FOUND,
+                resource_type="sidecall.v1.ToolCall",
+                resource_name=f"{self.id}/{reference.turn_id}/{reference.call_id}",
+            )
+        return call
+
+    def calls(self, turn_id: str = "") -> list[Call]:
+        """All calls that are open or kept, in the order of their dispatch (G10)."""
+        calls = [*self.ended_calls.values(), *self.open_calls.values()]
+        if turn_id:
+            calls = [call for call in calls if call.reference.turn_id == turn_id]
+        return sorted(calls, key=lambda call: call.dispatch_order)
+
+    # --- what calls ask of it ---------------------------------------------------------
+
+    def send(self, frame: ServerFrame, *, control: bool = False) -> None:
+        """Queue a frame for the agent; it waits while no agent is attached."""
+        self.outbox.send(frame, control=control)
+
+    def withdraw(self, frame: ServerFrame) -> bool:
+        """Take back a frame that is not written yet."""
+        return self.outbox.withdraw(frame)
+
+    def gate_of(self, call: Call) -> Gate:
+        """The gate of a call: the session's, or its cell's (R4)."""
+        return self._gates.setdefault(call.cell_id, Gate())
+
+    def leave_gate(self, call: Call) -> None:
+        """Release the gate, or leave its queue."""
+        gate = self._gates.get(call.cell_id)
+        if gate is not None:
+            gate.leave(call)
+            if gate.empty:
+                self._gates.pop(call.cell_id, None)
+
+    def await_tool(self, call: Call) -> None:
+        """Wait until the call's tool is ready."""
+        self._waiting_for_tool.setdefault(call.dispatch.call.tool_name, []).append(call)
+
+    def issue_token(self, call: Call, *, hook: bool) -> bytes:
+        """A token that fences the answer to one invocation."""
+        self._tokens_issued += 1
+        token = self._token_prefix + self._tokens_issued.to_bytes(8, "big")
+        (self._hook_invocations if hook else self._invocations)[token] = call
+        return token
+
+    def retire_token(self, token: bytes) -> None:
+        """From now on an answer with this token is late."""
+        self._hook_invocations.pop(token, None)
+        self._invocations.pop(token, None)
+
+    def has_hooks(self, point: HookPoint) -> bool:
+        """Whether any hook is declared there."""
+        return bool(self._hooks.get(point))
+
+    def hook_timeout(self, point: HookPoint, view: HookView) -> float | None:
+        """The time for the hooks that match, seconds; None: none matches."""
+        names = (view.tool_name, *view.matcher_aliases)
+        default = self.limits.default_hook_timeout_seconds
+        times = [
+            hook.timeout_seconds or default
+            for hook in self._hooks.get(point, ())
+            if hook.matches(names)
+        ]
+        return max(times, default=None)
+
+    def hook_failed_open(self, call: Call, verdict: object) -> None:
+        """Count and log a verdict that could not be used (F10)."""
+        self.hooks_failed_open += 1
+        log.warning(
+            "hook failed open: %s",
+            type(verdict).__name__,
+            extra={"session_id": self.id, "call_id": call.reference.call_id},
+        )
+
+    def mark_external_context(self, call: Call) -> None:
+        """Mark the session, once, if it wants to be marked (H1, R9)."""
+        if self.options.mark_external_context and not self.external_context_marked:
+            self.external_context_marked = True
+            self.events.emit(ExternalContextMarked(call.reference))
+
+    def call_started(self, call: Call) -> None:
+        """Tell the watchers (G13)."""
+        self.events.emit(CallStarted(call.reference, call.dispatch.call.tool_name, call.cell_id))
+
+    def call_ended(self, call: Call) -> None:
+        """Send the terminal frame, tell the watchers, and keep the call to be read (R3)."""
+        outcome = call.outcome
+        assert outcome is not None, "the call has ended"
+        for issued in (call.invocation, call.hook):
+            if issued is not None:
+                self.retire_token(
+                    issued.invocation_token
+                    if isinstance(issued, InvokeHandler)
+                    else issued.hook_token
+                )
+        call.completed = completed_frame(call, self.options)
+        self.send(call.completed)
+        if outcome.lifecycle is not LifecycleFinish.NONE:
+            self.events.emit(CallFinished(call.reference, outcome, call.durations()))
+        del self.open_calls[call.reference]
+        waiting = self._waiting_for_tool.get(call.dispatch.call.tool_name)
+        if waiting is not None and call in waiting:
+            waiting.remove(call)
+        self._bytes_in_flight -= call.dispatch.size_bytes
+        self.registry.call_ended()
+        self.terminal_calls += 1
+        self._retain(call)
+        self.touch()
+
+    def end_turn_fatally(self, call: Call) -> None:
+        """A direct Fatal ends its turn: abort the others, take no new ones (R5)."""
+        turn_id = call.reference.turn_id
+        self._remember_ended(turn_id)
+        self.cancel(CancelTarget(turn_id=turn_id), AbortReason.TURN_FATAL)
+
+    # --- declarations -----------------------------------------------------------------
+
+    def declare(
+        self, tools: Iterable[ToolDeclaration], hooks: Iterable[HookDeclaration]
+    ) -> None:
+        """Take the agent's tools and hooks in place of those declared before.
+
+        Raises:
+            ResourceExhausted: too many (TOOL_LIMIT).
+        """
+        declared = {tool.tool_name: tool for tool in tools}
+        self._check_declarations(len(declared))
+        self.tools = declared
+        self._set_hooks(hooks)
+        self._wake_waiting()
+
+    def update_tools(self, update: UpdateTools) -> None:
+        """Change what is declared.
+
+        Raises:
+            ResourceExhausted: too many (TOOL_LIMIT).
+        """
+        declared = dict(self.tools)
+        for name in update.remove:
+            declared.pop(name, None)
+        declared.update((tool.tool_name, tool) for tool in update.upsert)
+        self._check_declarations(len(declared))
+        self.tools = declared
+        if update.hooks is not None:
+            self._set_hooks(update.hooks)
+        self._wake_waiting()
+
+    # --- life -------------------------------------------------------------------------
+
+    def watch(self) -> Watcher:
+        """Watch the session from now on.
+
+        Raises:
+            ResourceExhausted: too many watchers.
+        """
+        watcher = self.events.watch()
+        if self.state is SessionState.CLOSED:
+            watcher.close()
+        return watcher
+
+    def authorise(self, resume_token: str) -> bool:
+        """Whether the token is this session's; compared in constant time."""
+        return hmac.compare_digest(resume_token.encode(), self.resume_token.encode())
+
+    def attached(self, connection: Connection) -> None:
+        """A connection took the session."""
+        if self._grace_timer is not None:
+            self._grace_timer.cancel()
+            self._grace_timer = None
+        self.connection = connection
+        self._move_to(SessionState.ATTACHED)
+
+    def connection_lost(self, connection: Connection) -> None:
+        """The connection ended without Detach: wait for the agent to come back."""
+        if self.connection is not connection:
+            return
+        self.connection = None
+        if self.state is SessionState.ATTACHED:
+            self._move_to(SessionState.DETACHED)
+            self._grace_timer = self.call_later(
+                self.limits.resume_grace_seconds, self._grace_ended
+            )
+
+    def detach(self, *, close_session: bool) -> None:
+        """The agent leaves: its calls are aborted."""
+        if close_session:
+            self.close(AbortReason.CANCELLED)
+        else:
+            self.cancel(CancelTarget(), wait=False)
+            self._move_to(SessionState.OPEN)
+
+    def close(self, reason: AbortReason) -> int:
+        """End the session; returns how many calls were aborted. Idempotent."""
+        if self.state is SessionState.CLOSED:
+            return 0
+        aborted = len(self.cancel(CancelTarget(), reason, wait=False))
+        if self._grace_timer is not None:
+            self._grace_timer.cancel()
+            self._grace_timer = None
+        self._move_to(SessionState.CLOSED)
+        self.events.end()
+        self.recorder = Recorder()
+        self._count_record_bytes()
+        self.transfers.clear()
+        self.registry.session_closed(self)
+        self._wake_writer()
+        return aborted
+
+    def require_open(self) -> None:
+        """Raises FailedPrecondition when the session is closed; else it counts as used."""
+        if self.state is SessionState.CLOSED:
+            raise FailedPrecondition(
+                f"the session {self.id!r} is closed; create a new one",
+                reason=Reason.SESSION_CLOSED,
+            )
+        self.touch()
+
+    def touch(self) -> None:
+        """The session is in use."""
+        self.last_used_at = self.clock()
+
+    # --- details ----------------------------------------------------------------------
+
+    def _recorder_enabled(self, turn_options: TurnOptions | None) -> bool:
+        enabled = turn_options.recorder_enabled if turn_options is not None else None
+        return self.options.recorder_enabled and enabled is not False
+
+    def _count_record_bytes(self) -> None:
+        held = self.recorder.held_bytes
+        self.registry.record_bytes += held - self._held_record_bytes
+        self._held_record_bytes = held
+
+    def _dispatched_again(self, known: Call, frame: DispatchCall) -> None:
+        if known.dispatch.call != frame.call:
+            raise AlreadyExists(
+                f"call {frame.call.call_id!r} of turn {frame.call.turn_id!r} was dispatched with"
+                " another payload; give each call of a turn its own id",
+                reason=Reason.CALL_ID_CONFLICT,
+                resource_type="sidecall.v1.ToolCall",
+                resource_name=f"{self.id}/{frame.call.turn_id}/{frame.call.call_id}",
+            )
+        self.send(CallAccepted(known.reference, known.dispatch_order, known.phase, duplicate=True))
+        if known.completed is not None:
+            self.send(known.completed)
+
+    def _check_dispatch(self, frame: DispatchCall) -> None:
+        self.require_open()
+        self.registry.require_accepting()
+        turn_id = frame.call.turn_id
+        if turn_id in self._ended_turns:
+            raise FailedPrecondition(
+                f"the turn {turn_id!r} has ended; dispatch in a new turn", reason=Reason.TURN_ENDED
+            )
+        limits = self.limits
+        for subject, used, limit in (
+            ("max_calls_in_flight", len(self.open_calls), limits.max_calls_in_flight),
+            (
+                "max_calls_in_flight_total",
+                self.registry.calls_in_flight,
+                limits.max_calls_in_flight_total,
+            ),
+        ):
+            if used >= limit:
+                raise ResourceExhausted(
+                    f"{used} calls are open, {subject} is {limit}; wait for one to end",
+                    reason=Reason.CALL_LIMIT,
+                    subject=subject,
+                    retry_after_seconds=1.0,
+                )
+        if self._bytes_in_flight + frame.size_bytes > limits.max_bytes_in_flight:
+            raise ResourceExhausted(
+                f"open calls hold {self._bytes_in_flight} bytes, max_bytes_in_flight is"
+                f" {limits.max_bytes_in_flight}; wait for one to end",
+                reason=Reason.BUFFER_LIMIT,
+                subject="max_bytes_in_flight",
+                retry_after_seconds=1.0,
+            )
+
+    def _cancel_one(
+        self, reference: CallReference, reason: AbortReason, wait: bool
+    ) -> CancelDisposition:
+        call = self.open_calls.get(reference)
+        if call is not None:
+            call.cancel(reason, wait=wait)
+            return CancelDisposition.ACCEPTED
+        if reference in self.ended_calls:
+            return CancelDisposition.ALREADY_TERMINAL
+        return CancelDisposition.UNKNOWN
+
+    def _issued(self, token: bytes) -> bool:
+        return (
+            len(token) == 16
+            and token[:8] == self._token_prefix
+            and 0 < int.from_bytes(token[8:], "big") <= self._tokens_issued
+        )
+
+    def _late_or_unknown(self, token: bytes) -> None:
+        if self._issued(token):
+            self.late_results += 1
+            return
+        raise NotFound(
+            "the token names no invocation of this session; answer with the token you were given",
+            reason=Reason.UNKNOWN_INVOCATION,
+            resource_type="sidecall.v1.Invocation",
+            resource_name=token[:32].hex(),
+        )
+
+    def _invocation_written(self, frame: InvokeHandler) -> None:
+        call = self._invocations.get(frame.invocation_token)
+        if call is not None:
+            call.invocation_written()
+
+    def _retain(self, call: Call) -> None:
+        self.ended_calls[call.reference] = call
+        self._retained_bytes += call.result_bytes
+        while self.ended_calls and (
+            len(self.ended_calls) > self.limits.max_retained_calls
+            or self._retained_bytes > self.limits.max_retained_bytes
+        ):
+            _, oldest = self.ended_calls.popitem(last=False)
+            self._retained_bytes -= oldest.result_bytes
+
+    def _remember_ended(self, turn_id: str) -> None:
+        self._ended_turns[turn_id] = None
+        self._ended_turns.move_to_end(turn_id)
+        if len(self._ended_turns) > MAX_ENDED_TURNS:
+            self._ended_turns.popitem(last=False)
+
+    def _check_declarations(self, count: int) -> None:
+        if count > self.limits.max_declarations:
+            raise ResourceExhausted(
+                f"{count} tools or hooks are above max_declarations"
+                f" ({self.limits.max_declarations}); declare fewer",
+                reason=Reason.TOOL_LIMIT,
+                subject="max_declarations",
+            )
+
+    def _set_hooks(self, hooks: Iterable[HookDeclaration]) -> None:
+        declared = tuple(hooks)
+        self._check_declarations(len(declared))
+        self._hooks = {
+            point: tuple(hook for hook in declared if hook.point is point) for point in HookPoint
+        }
+
+    def _wake_waiting(self) -> None:
+        for name in list(self._waiting_for_tool):
+            tool = self.tools.get(name)
+            if tool is None or tool.ready:
+                for call in self._waiting_for_tool.pop(name):
+                    if call.phase is Phase.READINESS:
+                        call.tool_ready()
+
+    def _move_to(self, state: SessionState) -> None:
+        if self.state is not state:
+            self.state = state
+            self.touch()
+            self.events.emit(StateChanged(state))
+
+    def _grace_ended(self) -> None:
+        self._grace_timer = None
+        log.info("session lost", extra={"session_id": self.id})
+        self.close(AbortReason.SESSION_LOST)
+
+    def _wake_writer(self) -> None:
+        if self.connection is not None:
+            self.connection.wake()
