@@ -70,3 +70,14 @@ MAX_TOOL_NAME_BYTES: Final = 8192
 
 DEFAULT_TEARDOWN_SECONDS: Final = 10.0
 """How long a teardown may take where the tool does not say."""
+
+# --- content and durations -------------------------------------------------------------
+
+MAX_UINT64: Final = (1 << 64) - 1
+"""Largest count, budget or size that the contract can carry."""
+
+AUDIO_TOKENS_PER_SECOND: Final = 10
+"""The token estimate of sound whose duration is known (E7)."""
+
+NANOSECONDS_PER_SECOND: Final = 1_000_000_000
+"""Wall times come in nanoseconds and are shown in seconds."""
