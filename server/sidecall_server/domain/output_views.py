@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from sidecall_server.domain.content import text_of
+from sidecall_server.domain.failure import failure_response
 from sidecall_server.domain.json_text import quote
 from sidecall_server.domain.outputs import (
     AbortedOutput,
@@ -185,3 +186,19 @@ class AbortedViews(OutputViews[AbortedOutput]):
         return respond_or_close_search(
             self.call.payload.kind, self.call.call_id, self.output.message, None
         )
+
+
+class FailureViews(OutputViews[str]):
+    """An error message in an output's place (G8)."""
+
+    @property
+    def log_text(self) -> str:
+        return self.output
+
+    @property
+    def success_for_logging(self) -> bool:
+        return False
+
+    @cached_property
+    def response_item(self) -> ResponseItem:
+        return failure_response(self.call, self.output)

@@ -14,6 +14,7 @@ from sidecall_server.domain.mcp_output import McpRawViews, McpViews
 from sidecall_server.domain.output_views import (
     AbortedViews,
     ApplyPatchViews,
+    FailureViews,
     FunctionViews,
     JsonViews,
     OutputViews,
@@ -133,3 +134,19 @@ class Projection:
         is to hear of (C5).
         """
         return None if self._views.hidden_from_hooks else self.hook_payload(hook_kind)
+
+
+class FailureProjection(Projection):
+    """The views of a direct call that failed with an error that the model may read (G8).
+
+    No hook hears of it (F11), and it brings nothing from outside (H1).
+    """
+
+    def __init__(self, call: ToolCall, message: str) -> None:
+        self.call = call
+        self.contains_external_context = False
+        self.feedback = None
+        self._views = FailureViews(call, message)
+
+    def hook_payload(self, hook_kind: HookKind = HookKind.DEFAULT) -> None:
+        return None
