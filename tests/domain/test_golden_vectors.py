@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.truncation import truncate, truncate_formatted
+
 from tests.domain import vectors
 
 _TRUNCATE = vectors.read("truncate")
