@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import math
 from base64 import b64decode
 from io import BytesIO
@@ -33,7 +32,7 @@ def _duration_seconds(url: str) -> float | None:
         return None
     try:
         tag = TinyTag.get(file_obj=BytesIO(b64decode(payload, validate=True)), tags=False)
-    except (binascii.Error, TinyTagException):
+    except (ValueError, TinyTagException):
         return None
     duration = tag.duration
     return duration if duration and math.isfinite(duration) else None
