@@ -6,11 +6,12 @@ Hooks run in the agent. A verdict that cannot be used changes nothing (F10).
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sidecall_server.domain.json_text import JsonError, JsonNumber, JsonValue, compact, parse, quote
+from sidecall_server.domain.json_shape import as_array, as_string, object_in
+from sidecall_server.domain.json_text import JsonError, compact, quote
 from sidecall_server.domain.truncation import is_blank
 from sidecall_server.domain.values import (
     CustomPayload,
@@ -205,30 +206,14 @@ def _command_json(command: str | None) -> str | None:
 
 def _shell_command(arguments: str) -> str | None:
     """The command line, however the tool spells it: `command` text or words, or `cmd` text."""
-    fields = _object(arguments)
+    fields = object_in(arguments)
     command = fields.get("command", fields.get("cmd"))
-    words = _strings(command)
-    return _string(command) if words is None else shlex.join(words)
+    array = as_array(command)
+    if array is None:
+        return as_string(command)
+    words = [word for word in map(as_string, array) if word is not None]
+    return shlex.join(words) if len(words) == len(array) else None
 
 
 def _string_field(text: str, key: str) -> str | None:
-    return _string(_object(text).get(key))
-
-
-def _object(text: str) -> Mapping[str, JsonValue]:
-    try:
-        value = parse(text)
-    except JsonError:
-        return {}
-    return value if isinstance(value, Mapping) else {}
-
-
-def _string(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) and not isinstance(value, JsonNumber) else None
-
-
-def _strings(value: JsonValue) -> list[str] | None:
-    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
-        return None
-    words = [word for word in map(_string, value) if word is not None]
-    return words if len(words) == len(value) else None
+    return as_string(object_in(text).get(key))

@@ -13,7 +13,8 @@ from sidecall_server.domain.content import (
     InputImage,
     InputText,
 )
-from sidecall_server.domain.json_text import JsonNumber, JsonValue, parse, write
+from sidecall_server.domain.json_shape import as_array, as_string
+from sidecall_server.domain.json_text import JsonValue, parse, write
 
 DEFAULT_MIME_TYPE = "application/octet-stream"
 ENCRYPTED_CONTENT_KEY = "codex/encryptedContent"
@@ -40,8 +41,8 @@ class McpResult:
         fields = parse(text)
         if not isinstance(fields, Mapping):
             raise ValueError("must be a JSON object")
-        content = fields.get("content")
-        if isinstance(content, str | Mapping) or not isinstance(content, Sequence):
+        content = as_array(fields.get("content"))
+        if content is None:
             raise ValueError("content is required and must be an array")
         is_error = fields.get("isError")
         if is_error is not None and not isinstance(is_error, bool):
@@ -94,7 +95,7 @@ def _item_of(block: JsonValue) -> ContentItem:
 
 
 def _text_item(block: Mapping[str, JsonValue]) -> ContentItem | None:
-    text = _string(block.get("text"))
+    text = as_string(block.get("text"))
     if text is None:
         return None
     if _meta(block, ENCRYPTED_CONTENT_KEY) is True:
@@ -106,7 +107,7 @@ def _image_item(block: Mapping[str, JsonValue]) -> ContentItem | None:
     url = _data_url(block)
     if url is None:
         return None
-    detail = _string(_meta(block, IMAGE_DETAIL_KEY))
+    detail = as_string(_meta(block, IMAGE_DETAIL_KEY))
     return InputImage(url, _IMAGE_DETAILS.get(detail, ImageDetail.HIGH))
 
 
@@ -117,11 +118,11 @@ def _audio_item(block: Mapping[str, JsonValue]) -> ContentItem | None:
 
 def _data_url(block: Mapping[str, JsonValue]) -> str | None:
     """The block's data as a URL; None where the block is malformed (D2)."""
-    data = _string(block.get("data"))
+    data = as_string(block.get("data"))
     if data is None or ("mimeType" in block and "mime_type" in block):
         return None
     mime_type = block.get("mimeType", block.get("mime_type"))
-    if mime_type is not None and _string(mime_type) is None:
+    if mime_type is not None and as_string(mime_type) is None:
         return None
     if data.startswith("data:"):
         return data
@@ -131,8 +132,3 @@ def _data_url(block: Mapping[str, JsonValue]) -> str | None:
 def _meta(block: Mapping[str, JsonValue], key: str) -> JsonValue:
     meta = block.get("_meta")
     return meta.get(key) if isinstance(meta, Mapping) else None
-
-
-def _string(value: JsonValue) -> str | None:
-    """A JSON string; numbers are text of another kind."""
-    return value if isinstance(value, str) and not isinstance(value, JsonNumber) else None

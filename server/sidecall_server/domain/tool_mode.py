@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sidecall_server.domain.json_text import JsonNumber, parse, write
+from sidecall_server.domain.json_shape import as_string
+from sidecall_server.domain.json_text import parse, write
 from sidecall_server.domain.values import (
     CustomPayload,
     FunctionPayload,
@@ -58,9 +59,10 @@ def nested_payload(
         raise NestedInputError("exec cannot invoke itself")
     value = None if input_json is None else parse(input_json)
     if kind is PayloadKind.CUSTOM:
-        if isinstance(value, str) and not isinstance(value, JsonNumber):
-            return CustomPayload(value)
-        raise NestedInputError(f"tool `{tool_name.flat}` expects a string input")
+        text = as_string(value)
+        if text is None:
+            raise NestedInputError(f"tool `{tool_name.flat}` expects a string input")
+        return CustomPayload(text)
     if input_json is None:
         return FunctionPayload("{}")
     if isinstance(value, Mapping):
