@@ -38,14 +38,9 @@ def unhandled_error_text(message: str) -> str:
     return f"tool task failed to receive: {message}"
 
 
-def error_text(message: str, *, fatal: bool) -> str:
-    """How an error shows itself: a fatal one says so, a model error only speaks (G8)."""
-    return f"Fatal error: {message}" if fatal else message
-
-
 def script_error_text(message: str, *, fatal: bool = False) -> str:
-    """The text of the exception that a script gets: any error, fatal ones included (G9)."""
-    return error_text(message, fatal=fatal)
+    """The text of the exception that a script gets: any error, fatal ones say so (G8, G9)."""
+    return f"Fatal error: {message}" if fatal else message
 
 
 def abort_text(reason: AbortReason, tool_name: ToolName, elapsed_seconds: float) -> str:

@@ -148,5 +148,5 @@ class FailureProjection(Projection):
         self.feedback = None
         self._views = FailureViews(call, message)
 
-    def hook_payload(self, hook_kind: HookKind = HookKind.DEFAULT) -> None:
+    def hook_payload(self, hook_kind: HookKind = HookKind.DEFAULT) -> PostToolUsePayload | None:
         return None
