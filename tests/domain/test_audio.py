@@ -40,6 +40,7 @@ def test_a_readable_sound_costs_ten_tokens_a_second(url: str, tokens: int) -> No
         sounds.data_url(sounds.wav(0)),
         sounds.data_url(sounds.wav(8000)[:30]),
         sounds.data_url(sounds.ogg_opus(48_000)[:40]),
+        sounds.data_url(sounds.ogg_opus(-48_000)),
     ],
 )
 def test_an_unreadable_sound_costs_as_much_as_its_url(url: str) -> None:

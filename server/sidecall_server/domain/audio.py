@@ -35,4 +35,5 @@ def _duration_seconds(url: str) -> float | None:
     except (ValueError, TinyTagException):
         return None
     duration = tag.duration
-    return duration if duration and math.isfinite(duration) else None
+    # a damaged file may claim a negative length, which would widen the budget
+    return duration if duration is not None and 0 < duration < math.inf else None
