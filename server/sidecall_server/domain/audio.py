@@ -35,5 +35,5 @@ def _duration_seconds(url: str) -> float | None:
     except (ValueError, TinyTagException):
         return None
     duration = tag.duration
-    # a damaged file may claim a negative length, which would widen the budget
+    # the library promises neither sign nor size, and a negative cost would widen the budget
     return duration if duration is not None and 0 < duration < math.inf else None
