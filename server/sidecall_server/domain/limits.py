@@ -81,3 +81,14 @@ AUDIO_TOKENS_PER_SECOND: Final = 10
 
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 """Wall times come in nanoseconds and are shown in seconds."""
+
+# --- executed-call records on the wire -------------------------------------------------
+
+EXECUTED_CALLS_KEY_BYTES: Final = 22
+"""The key `executed_tool_calls` with its quotes and colon (M0)."""
+
+SHARED_METADATA_BYTES: Final = 1
+"""The comma after a turn id, where the metadata exists already (M0)."""
+
+NEW_METADATA_BYTES: Final = 48
+"""The metadata's own key, its comma and its braces, where it holds nothing else (M0)."""
