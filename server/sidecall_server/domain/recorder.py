@@ -1,0 +1,401 @@
+"""The recorder of a session: what was attempted, until a prompt says it (SPEC J, K, L, S1-S6).
+
+A record proves that a call was asked for, nothing more. Everything here is bounded, and
+whatever is refused, cut or dropped is counted by its cause (S4). Not thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from sidecall_server.domain.budget import BoundedItem, Calls, bound
+from sidecall_server.domain.executed_call import (
+    ExecutedCall,
+    RecordedArguments,
+    Truncation,
+    executed_calls_json,
+    metadata_bytes,
+    metadata_overhead_bytes,
+    record_arguments,
+)
+from sidecall_server.domain.limits import (
+    MAX_CALL_ARGUMENT_BYTES,
+    MAX_CELL_OUTPUTS,
+    MAX_CELLS,
+    MAX_DIRECT_CALLS,
+    MAX_EXECUTED_CALL_BYTES,
+    MAX_NESTED_CALLS,
+)
+from sidecall_server.domain.recorder_tables import (
+    AttachedCalls,
+    Cells,
+    DirectCalls,
+    KeptCalls,
+    KeptTable,
+    OutputKey,
+)
+from sidecall_server.domain.tool_mode import EXEC_TOOL
+from sidecall_server.domain.values import CodeMode, Direct, PayloadKind, ToolCall, ToolMode
+
+WAIT_TOOL = "wait"
+
+_WRAPPERS = {(EXEC_TOOL, PayloadKind.CUSTOM), (WAIT_TOOL, PayloadKind.FUNCTION)}
+
+
+class RecordDisposition(StrEnum):
+    """What became of a record; one to one with `sidecall.v1.RecordDisposition`."""
+
+    RECORDED = "recorded"
+    """Kept with its arguments."""
+    MARKED = "marked"
+    """Kept as a marker, or to be attached as one: too large, or no room."""
+    DROPPED = "dropped"
+    """Not kept: no room."""
+    SKIPPED = "skipped"
+    """Code mode's own exec and wait, which are not recorded (J2)."""
+    DISABLED = "disabled"
+    """The recorder is off (J1); said by the session, never by the recorder."""
+    DUPLICATE = "duplicate"
+    """Recorded before; the first record stays (J8)."""
+
+
+class PromptOutput(NamedTuple):
+    """One output of a prompt. `turn_id` None differs from an empty one (M0)."""
+
+    kind: PayloadKind
+    call_id: str | None
+    turn_id: str | None = None
+    item_id: str | None = None
+
+
+class AttachedItem(NamedTuple):
+    """An output that carries records: its position in the prompt, and its bytes by M0."""
+
+    output_index: int
+    calls: Calls
+    metadata_bytes: int
+
+    @property
+    def executed_tool_calls_json(self) -> bytes:
+        """The records as one JSON array."""
+        return executed_calls_json(self.calls)
+
+
+class Attachment(NamedTuple):
+    """Whether a prompt got records, and which outputs carry them, in order."""
+
+    attached: bool
+    items: tuple[AttachedItem, ...] = ()
+
+
+class RecorderSizes(NamedTuple):
+    """How many entries each table holds."""
+
+    direct_calls: int
+    cells: int
+    output_cells: int
+    retained_outputs: int
+    pending_nested_calls: int
+
+
+@dataclass(slots=True)
+class RecorderLosses:
+    """What was lost since the recorder began, per cause, in records or mappings (S4)."""
+
+    direct_marked: int = 0
+    direct_dropped: int = 0
+    nested_marked: int = 0
+    nested_dropped: int = 0
+    cell_refused: int = 0
+    mapping_refused: int = 0
+    mapping_overwritten: int = 0
+    arguments_truncated: int = 0
+    budget_truncated: int = 0
+    budget_omitted: int = 0
+    retained_pruned: int = 0
+    ended_turn_dropped: int = 0
+    memory_marked: int = 0
+
+
+class _Selected(NamedTuple):
+    output_index: int
+    key: OutputKey
+    has_turn_id: bool
+    kept: KeptCalls
+
+
+class Recorder:
+    """Records calls, and attaches the records to the outputs of the next prompts."""
+
+    def __init__(self) -> None:
+        self.losses = RecorderLosses()
+        self._direct = DirectCalls()
+        self._cells = Cells()
+        self._attached = AttachedCalls()
+
+    @property
+    def held_bytes(self) -> int:
+        """JSON bytes of all records held: an upper bound, as tables may share a record."""
+        return self._direct.held_bytes + self._cells.held_bytes + self._attached.held_bytes
+
+    def sizes(self) -> RecorderSizes:
+        """How full the tables are."""
+        return RecorderSizes(
+            direct_calls=len(self._direct),
+            cells=len(self._cells),
+            output_cells=len(self._cells.output_ids),
+            retained_outputs=len(self._attached.retained),
+            pending_nested_calls=self._cells.pending_calls,
+        )
+
+    def record(
+        self, call: ToolCall, tool_mode: ToolMode, *, allowance_bytes: int | None = None
+    ) -> RecordDisposition:
+        """Record that a call is attempted (J).
+
+        `allowance_bytes`: bytes the record may take; above that it keeps only its name and
+        its size. None: no such limit.
+        """
+        if isinstance(call.source, CodeMode):
+            return self._record_nested(call, call.source.cell_id, allowance_bytes)
+        if _is_wrapper(call, tool_mode):
+            return RecordDisposition.SKIPPED
+        return self._record_direct(call, allowance_bytes)
+
+    def register_cell(self, cell_id: str, output_call_id: str, turn_id: str = "") -> bool:
+        """Say which output carries a cell's records; False: no room, counted (K1).
+
+        An empty `turn_id`: not known; the end of a turn leaves the mapping alone (S3).
+        """
+        cells = self._cells
+        if cell_id not in cells and not self._has_cell_slot(cell_id):
+            self.losses.cell_refused += 1
+            return False
+        if output_call_id not in cells.output_ids and not self._has_mapping_slot():
+            self.losses.mapping_refused += 1
+            return False
+        self.losses.mapping_overwritten += cells.map_output(output_call_id, cell_id, turn_id)
+        return True
+
+    def end_turn(self, turn_id: str) -> None:
+        """End a turn (S3): what it leaves pending binds in the next attach or is dropped.
+
+        Its retry caches go at once (L9). An empty id names no turn: nothing happens.
+        """
+        if turn_id:
+            self._direct.end_turn(turn_id)
+            self._cells.end_turn(turn_id)
+            self._attached.end_turn(turn_id)
+
+    def attach(
+        self, outputs: Sequence[PromptOutput], sampling_request_id: str, turn_id: str = ""
+    ) -> Attachment:
+        """Attach records to the outputs of a prompt (L).
+
+        Call it for each try of each sampling request; a retry gets the same records (S1).
+        `turn_id` is the turn the sampling request belongs to; empty: not known.
+        """
+        cache = self._attached.cache(sampling_request_id, turn_id)
+        retained = self._attached.retained
+        if not (cache or retained or len(self._direct) or self._cells.output_ids):
+            return Attachment(False)
+        selected = self._select(outputs, cache)
+        if _total_bytes(selected) > MAX_EXECUTED_CALL_BYTES:
+            selected = self._bound(selected, cache)
+        self._attached.remember_cache(sampling_request_id, cache)
+        self.losses.ended_turn_dropped += self._direct.drop_ended()
+        self.losses.ended_turn_dropped += self._cells.drop_ended_mappings()
+        return Attachment(bool(selected), tuple(map(_attached_item, selected)))
+
+    # --- recording --------------------------------------------------------------------
+
+    def _record_direct(self, call: ToolCall, allowance_bytes: int | None) -> RecordDisposition:
+        direct = self._direct
+        if (call.turn_id, call.call_id) in direct:
+            return RecordDisposition.DUPLICATE
+        while len(direct) >= MAX_DIRECT_CALLS and direct.drop_oldest_ended():
+            self.losses.ended_turn_dropped += 1
+        if len(direct) > MAX_DIRECT_CALLS:
+            self.losses.direct_dropped += 1
+            return RecordDisposition.DROPPED
+        name, arguments = call.tool_name.recorder_name, record_arguments(call.payload)
+        if len(direct) == MAX_DIRECT_CALLS:
+            self.losses.direct_marked += 1
+            record = _marker(name, arguments, 0)
+        elif arguments.original_bytes > MAX_CALL_ARGUMENT_BYTES:
+            self.losses.arguments_truncated += 1
+            record = _marker(name, arguments, MAX_CALL_ARGUMENT_BYTES)
+        else:
+            record = self._raw(name, arguments, allowance_bytes)
+        direct.add(call.turn_id, call.call_id, record)
+        return _disposition(record)
+
+    def _record_nested(
+        self, call: ToolCall, cell_id: str, allowance_bytes: int | None
+    ) -> RecordDisposition:
+        has_room = self._has_nested_slot(cell_id)
+        if not has_room or (cell_id not in self._cells and not self._has_cell_slot(cell_id)):
+            self.losses.nested_dropped += 1
+            return RecordDisposition.DROPPED
+        name, arguments = call.tool_name.recorder_name, record_arguments(call.payload)
+        left_bytes = MAX_EXECUTED_CALL_BYTES - self._cells.full_bytes(cell_id)
+        max_bytes = min(MAX_CALL_ARGUMENT_BYTES, left_bytes)
+        kept_bytes = 0
+        if self._cells.pending_calls == MAX_NESTED_CALLS:
+            self.losses.nested_marked += 1
+            record = _marker(name, arguments, 0)
+        elif arguments.original_bytes > max_bytes:
+            if arguments.original_bytes > MAX_CALL_ARGUMENT_BYTES:
+                self.losses.arguments_truncated += 1
+            else:
+                self.losses.nested_marked += 1
+            record = _marker(name, arguments, max_bytes)
+        else:
+            record = self._raw(name, arguments, allowance_bytes)
+            if record.truncation is None:
+                kept_bytes = arguments.original_bytes
+        self._cells.add(cell_id, call.turn_id, record, kept_bytes)
+        return _disposition(record)
+
+    def _raw(
+        self, name: str, arguments: RecordedArguments, allowance_bytes: int | None
+    ) -> ExecutedCall:
+        record = ExecutedCall.raw(name, arguments.json)
+        if allowance_bytes is not None and len(record.encoded) > allowance_bytes:
+            self.losses.memory_marked += 1
+            return _marker(name, arguments, 0)
+        self.losses.arguments_truncated += record.oversize
+        return record
+
+    def _has_nested_slot(self, cell_id: str) -> bool:
+        cells = self._cells
+        while cells.pending_calls >= MAX_NESTED_CALLS:
+            dropped = cells.drop_oldest_ended_cell(spared=cell_id, with_calls=True)
+            if not dropped:
+                break
+            self.losses.ended_turn_dropped += dropped
+        return cells.pending_calls <= MAX_NESTED_CALLS
+
+    def _has_cell_slot(self, cell_id: str) -> bool:
+        if len(self._cells) >= MAX_CELLS:
+            dropped = self._cells.drop_oldest_ended_cell(spared=cell_id, with_calls=False)
+            self.losses.ended_turn_dropped += dropped
+        return len(self._cells) < MAX_CELLS
+
+    def _has_mapping_slot(self) -> bool:
+        if len(self._cells.output_ids) < MAX_CELL_OUTPUTS:
+            return True
+        dropped = self._cells.drop_oldest_ended_mapping()
+        self.losses.ended_turn_dropped += dropped
+        return dropped
+
+    # --- attaching --------------------------------------------------------------------
+
+    def _select(self, outputs: Sequence[PromptOutput], cache: KeptTable) -> list[_Selected]:
+        """Find each output's records, the last output first; the result is in order (L2-L6)."""
+        direct, cells, attached = self._direct, self._cells, self._attached
+        retained = attached.retained
+        cached_left, retained_left = set(cache), set(retained)
+        # One look-up settles the many outputs that cannot carry anything.
+        wanted = {call_id for _, call_id, _ in cached_left}
+        wanted.update(call_id for _, call_id, _ in retained_left)
+        wanted.update(direct.call_ids, cells.output_ids)
+        selected: list[_Selected] = []
+        for index in range(len(outputs) - 1, -1, -1):
+            output = outputs[index]
+            call_id = output.call_id
+            if call_id is None or call_id not in wanted:
+                continue
+            key = (output.kind, call_id, output.item_id)
+            kept: KeptCalls | None = None
+            if key in cache:
+                if key in cached_left:
+                    kept = cache[key]
+                    cached_left.remove(key)
+                    retained_left.discard(key)
+            elif key in retained:
+                if key in retained_left:
+                    kept = retained[key]
+                    retained_left.remove(key)
+            else:
+                kept = self._take_fresh(call_id, output.turn_id)
+                if kept is not None:
+                    attached.put(cache, key, kept)
+                    attached.put(retained, key, kept)
+            if kept is not None:
+                selected.append(_Selected(index, key, output.turn_id is not None, kept))
+            if not (cached_left or retained_left or len(direct) or cells.output_ids):
+                break
+        for key in retained_left:
+            self.losses.retained_pruned += len(retained[key].calls)
+            attached.remove(retained, key)
+        selected.reverse()
+        return selected
+
+    def _take_fresh(self, call_id: str, turn_id: str | None) -> KeptCalls | None:
+        direct = self._direct.take(call_id, turn_id)
+        nested = self._cells.take(call_id)
+        if direct is None and not nested:
+            return None
+        return KeptCalls((*(() if direct is None else (direct,)), *nested))
+
+    def _bound(self, selected: list[_Selected], cache: KeptTable) -> list[_Selected]:
+        """Bring the prompt within its budget, and remember what the outputs now carry (L7, S1)."""
+        attached, retained = self._attached, self._attached.retained
+        bounded = bound(
+            [BoundedItem(item.kept.calls, item.has_turn_id) for item in selected],
+            prioritize_recent=True,
+        )
+        self.losses.budget_truncated += bounded.truncated_calls
+        self.losses.budget_omitted += bounded.omitted_calls
+        remaining: list[_Selected] = []
+        for item, calls in zip(selected, bounded.items, strict=True):
+            if calls:
+                kept = item.kept if calls == item.kept.calls else KeptCalls(calls)
+                attached.put(cache, item.key, kept)
+                attached.put(retained, item.key, kept)
+                remaining.append(item._replace(kept=kept))
+            else:
+                attached.remove(cache, item.key)
+                attached.remove(retained, item.key)
+        return remaining
+
+
+def _is_wrapper(call: ToolCall, tool_mode: ToolMode) -> bool:
+    """Code mode's own exec and wait, called directly (J2)."""
+    return (
+        tool_mode is not ToolMode.DIRECT
+        and isinstance(call.source, Direct)
+        and call.tool_name.in_default_namespace
+        and (call.tool_name.name, call.payload.kind) in _WRAPPERS
+    )
+
+
+def _marker(name: str, arguments: RecordedArguments, max_bytes: int) -> ExecutedCall:
+    return ExecutedCall.marker(name, Truncation(arguments.original_bytes, max_bytes))
+
+
+def _disposition(record: ExecutedCall) -> RecordDisposition:
+    if record.truncation is None and not record.oversize:
+        return RecordDisposition.RECORDED
+    return RecordDisposition.MARKED
+
+
+def _total_bytes(selected: Sequence[_Selected]) -> int:
+    return sum(
+        item.kept.list_bytes + metadata_overhead_bytes(item.has_turn_id) for item in selected
+    )
+
+
+def _attached_item(item: _Selected) -> AttachedItem:
+    """What the output carries; a call above its own limit as a marker (L8, M1)."""
+    kept = item.kept
+    if not kept.oversize:
+        size = kept.list_bytes + metadata_overhead_bytes(item.has_turn_id)
+        return AttachedItem(item.output_index, kept.calls, size)
+    only = BoundedItem(kept.calls, item.has_turn_id)
+    calls = bound([only], prioritize_recent=False).items[0]
+    return AttachedItem(item.output_index, calls, metadata_bytes(calls, item.has_turn_id))
