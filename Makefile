@@ -25,8 +25,10 @@ setup: $(VENV)/.installed  ## Make the virtual environment with everything in it
 
 .PHONY: generate-python
 generate-python: setup
-	@$(PY) -m grpc_tools.protoc -Iprotos --python_out=clients/python --pyi_out=clients/python \
-		--grpc_python_out=clients/python --mypy_grpc_out=quiet:clients/python $(PROTOS)
+	@$(PY) -m grpc_tools.protoc -Iprotos --python_out=clients/python \
+		--mypy_out=quiet:clients/python $(PROTOS)
+	@$(PY) -m grpc_tools.protoc -Iprotos --grpc_python_out=clients/python \
+		--mypy_grpc_out=quiet:clients/python $(filter %_service.proto,$(PROTOS))
 
 .PHONY: lint
 lint: setup  ## ruff, mypy, buf, import-linter

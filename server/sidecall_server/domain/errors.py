@@ -90,9 +90,7 @@ class InvalidArgument(DomainError):
         self.violations = tuple(violations)
 
     @classmethod
-    def of(
-        cls, field: str, description: str, *, reason: Reason | None = None
-    ) -> InvalidArgument:
+    def of(cls, field: str, description: str, *, reason: Reason | None = None) -> InvalidArgument:
         """The error for one field."""
         return cls(
             f"{field}: {description}",

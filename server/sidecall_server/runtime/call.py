@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sidecall_server.domain.call_machine import (
-    CallState,
     CancelRequested,
     Effect,
     Event,
@@ -17,7 +16,6 @@ from sidecall_server.domain.call_machine import (
     HandlerReturned,
     InvocationWritten,
     Phase,
-    PostHookAnswered,
     PreHookAnswered,
     TeardownEnded,
     ToolReady,
@@ -26,14 +24,7 @@ from sidecall_server.domain.call_machine import (
 )
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.failure import AbortReason
-from sidecall_server.domain.hooks import pre_tool_use
-from sidecall_server.domain.outcome import CallOutcome
-from sidecall_server.domain.outputs import ToolOutput
-from sidecall_server.domain.projection import Projection
-from sidecall_server.domain.session_options import TurnOptions, View
-from sidecall_server.domain.values import CodeMode
-from sidecall_server.runtime import verdicts
-from sidecall_server.runtime.frames import (
+from sidecall_server.domain.frames import (
     AbortHandler,
     CallAccepted,
     CallCompleted,
@@ -47,10 +38,16 @@ from sidecall_server.runtime.frames import (
     HookView,
     InvokeHandler,
     InvokeHook,
-    Proceed,
     RespondToModel,
     UnhandledError,
 )
+from sidecall_server.domain.hooks import pre_tool_use
+from sidecall_server.domain.outcome import CallOutcome
+from sidecall_server.domain.outputs import ToolOutput
+from sidecall_server.domain.projection import Projection
+from sidecall_server.domain.session_options import TurnOptions
+from sidecall_server.domain.values import CodeMode
+from sidecall_server.runtime import verdicts
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
@@ -372,13 +369,8 @@ _CARRY_OUT = {
     Effect.COUNT_LATE: Call._count_late,
 }
 
-PROCEED = Proceed()
-
 
 def _between(start: float | None, end: float | None) -> float | None:
     if start is None or end is None:
         return None
     return max(0.0, end - start)
-
-
-__all__ = ["Call", "View"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sidecall_server.domain.frames import CallCompleted
 from sidecall_server.domain.outcome import Aborted, Completed, ModelFailure
 from sidecall_server.domain.outputs import AbortedOutput, ToolOutput
 from sidecall_server.domain.projection import FailureProjection, Projection
 from sidecall_server.domain.session_options import SessionOptions
-from sidecall_server.runtime.frames import CallCompleted
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.call import Call

@@ -19,14 +19,16 @@ from sidecall_server.domain.errors import (
     InvalidArgument,
     Reason,
 )
-from sidecall_server.runtime.frames import (
+from sidecall_server.domain.frames import (
     CallReference,
     CancelCalls,
     CancelResult,
+    Chunk,
     ClientFrame,
     Detach,
     DispatchCall,
     EndTurn,
+    Envelope,
     FrameError,
     HandlerResult,
     Heartbeat,
@@ -38,9 +40,8 @@ from sidecall_server.runtime.frames import (
     UpdateTools,
     Welcome,
 )
-from sidecall_server.runtime.outbox import Envelope, FrameCodec
+from sidecall_server.runtime.outbox import FrameCodec
 from sidecall_server.runtime.resume import resend_after_gap
-from sidecall_server.runtime.transfers import Chunk
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
@@ -164,7 +165,7 @@ class Connection:
             self._replay = []
         numbered = session.outbox.next_message(session.last_sequence_received)
         if numbered is not None:
-            ready.append(numbered)
+            ready.append(numbered[1])
             self._unacknowledged = 0
         if session.outbox.backlog < MAX_BACKLOG // 2:
             self._room.set()
@@ -245,7 +246,7 @@ class Connection:
                 self._handle(session, frame, numbered=envelope.sequence > 0)
             except DomainError as error:
                 self._refuse(envelope.sequence, index, error, _call_of(frame))
-            except Exception:  # noqa: BLE001 - the boundary of one frame: the others live on
+            except Exception:
                 reference = secrets.token_hex(4)
                 log.exception("frame failed", extra={"reference": reference})
                 self._refuse(

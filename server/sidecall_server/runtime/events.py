@@ -1,4 +1,4 @@
-"""Lifecycle and recorder events, told to whoever watches a session.
+"""The watchers of a session's events.
 
 Emitting never waits: a watcher that reads slowly loses events, and is told how many right
 before the next one it gets.
@@ -9,89 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from enum import StrEnum
-from typing import NamedTuple, TypeAlias
 
 from sidecall_server.domain.errors import Reason, ResourceExhausted
-from sidecall_server.domain.outcome import CallOutcome
-from sidecall_server.domain.values import ToolName
-from sidecall_server.runtime.frames import CallDurations, CallReference
-
-
-class SessionState(StrEnum):
-    """The life of a session."""
-
-    OPEN = "open"
-    ATTACHED = "attached"
-    DETACHED = "detached"
-    CLOSED = "closed"
-
-
-class CallStarted(NamedTuple):
-    """The tool exists and takes the payload; the pre hook is next (G13)."""
-
-    call: CallReference
-    tool_name: ToolName
-    cell_id: str
-
-
-class CallFinished(NamedTuple):
-    """At most one per call (G1)."""
-
-    call: CallReference
-    outcome: CallOutcome
-    durations: CallDurations
-
-
-class CallRecorded(NamedTuple):
-    """The call was attempted; `disposition` names a `RecordDisposition`."""
-
-    call: CallReference
-    disposition: str
-
-
-class CallsAttached(NamedTuple):
-    """Records were attached to a prompt."""
-
-    sampling_request_id: str
-    outputs: int
-
-
-class ExternalContextMarked(NamedTuple):
-    """External context marked the session; at most once (H)."""
-
-    call: CallReference
-
-
-class StateChanged(NamedTuple):
-    """The session moved on."""
-
-    state: SessionState
-
-
-class EventsLost(NamedTuple):
-    """Events that are missing right before the next one."""
-
-    count: int
-
-
-SessionEvent: TypeAlias = (
-    CallStarted
-    | CallFinished
-    | CallRecorded
-    | CallsAttached
-    | ExternalContextMarked
-    | StateChanged
-    | EventsLost
-)
-
-
-class NumberedEvent(NamedTuple):
-    """An event, its number in the session, and when it happened (Unix seconds)."""
-
-    number: int
-    time: float
-    event: SessionEvent
+from sidecall_server.domain.session_events import EventsLost, NumberedEvent, SessionEvent
 
 
 class Watcher:

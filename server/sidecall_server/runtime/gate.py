@@ -25,7 +25,8 @@ class Gate:
 
     def enter(self, ticket: Hashable, *, exclusive: bool, admit: Callable[[], None]) -> None:
         """Queue the ticket. A ticket must not be in the gate twice."""
-        assert ticket not in self._holders and ticket not in self._queue, "one entry per ticket"
+        assert ticket not in self._holders, "one entry per ticket"
+        assert ticket not in self._queue, "one entry per ticket"
         self._queue[ticket] = (exclusive, admit)
         self._admit_next()
 

@@ -9,25 +9,18 @@ Numbered messages stay in a byte-bounded ring for a client that comes back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from sidecall_server.domain.errors import InvalidArgument, Reason
-from sidecall_server.runtime.frames import (
+from sidecall_server.domain.frames import (
+    Chunk,
     ClientFrame,
+    Envelope,
     InvokeHandler,
     ResumeOutcome,
     ServerFrame,
 )
-from sidecall_server.runtime.transfers import Chunk
-
-
-class Envelope(NamedTuple):
-    """A message whose frames are still bytes."""
-
-    sequence: int
-    acknowledged: int
-    frames: Sequence[bytes]
 
 
 class FrameCodec(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sidecall_server.domain.call_machine import Phase
 from sidecall_server.domain.failure import AbortReason
-from sidecall_server.runtime.frames import AbortHandler
+from sidecall_server.domain.frames import AbortHandler
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 def resend_after_gap(session: Session) -> None:
     """Queue what matters again; the client drops what it knows by token and by call."""
     for call in session.calls():
-        frames = [call.completed, call.hook, call.invocation if call.phase is Phase.HANDLER else None]
+        frames = [
+            call.completed,
+            call.hook,
+            call.invocation if call.phase is Phase.HANDLER else None,
+        ]
         for frame in frames:
             if frame is not None and not session.outbox.waits(frame):
                 session.send(frame)

@@ -21,29 +21,7 @@ from sidecall_server.domain.errors import (
     ResourceExhausted,
 )
 from sidecall_server.domain.failure import AbortReason
-from sidecall_server.domain.outcome import LifecycleFinish
-from sidecall_server.domain.recorder import (
-    Attachment,
-    PromptOutput,
-    RecordDisposition,
-    Recorder,
-)
-from sidecall_server.domain.session_options import SessionOptions, TurnOptions
-from sidecall_server.domain.values import ToolCall, ToolMode, ToolName
-from sidecall_server.runtime.call import Call
-from sidecall_server.runtime.completion import completed_frame
-from sidecall_server.runtime.events import (
-    CallFinished,
-    CallRecorded,
-    CallsAttached,
-    CallStarted,
-    EventFanOut,
-    ExternalContextMarked,
-    SessionState,
-    StateChanged,
-    Watcher,
-)
-from sidecall_server.runtime.frames import (
+from sidecall_server.domain.frames import (
     CallAccepted,
     CallReference,
     CancelDisposition,
@@ -57,8 +35,29 @@ from sidecall_server.runtime.frames import (
     ServerFrame,
     UpdateTools,
 )
+from sidecall_server.domain.outcome import LifecycleFinish
+from sidecall_server.domain.recorder import (
+    Attachment,
+    PromptOutput,
+    RecordDisposition,
+    Recorder,
+)
+from sidecall_server.domain.runtime_limits import RuntimeLimits
+from sidecall_server.domain.session_events import (
+    CallFinished,
+    CallRecorded,
+    CallsAttached,
+    CallStarted,
+    ExternalContextMarked,
+    SessionState,
+    StateChanged,
+)
+from sidecall_server.domain.session_options import SessionOptions, TurnOptions
+from sidecall_server.domain.values import ToolCall, ToolMode, ToolName
+from sidecall_server.runtime.call import Call
+from sidecall_server.runtime.completion import completed_frame
+from sidecall_server.runtime.events import EventFanOut, Watcher
 from sidecall_server.runtime.gate import Gate
-from sidecall_server.runtime.limits import RuntimeLimits
 from sidecall_server.runtime.outbox import FrameCodec, Outbox
 from sidecall_server.runtime.transfers import Transfers
 
@@ -167,9 +166,7 @@ class Session:
                 call, mode, allowance_bytes=self.registry.record_allowance_bytes
             )
             self._count_record_bytes()
-        self.events.emit(
-            CallRecorded(CallReference(call.turn_id, call.call_id), disposition.value)
-        )
+        self.events.emit(CallRecorded(CallReference(call.turn_id, call.call_id), disposition))
         return disposition
 
     def register_cell(self, cell_id: str, output_call_id: str, turn_id: str = "") -> bool:
@@ -277,11 +274,17 @@ class Session:
             self._late_or_unknown(invocation_token)
 
     def cancel(
-        self, target: CancelTarget, reason: AbortReason = AbortReason.CANCELLED, *, wait: bool = True
+        self,
+        target: CancelTarget,
+        reason: AbortReason = AbortReason.CANCELLED,
+        *,
+        wait: bool = True,
     ) -> list[CancelledCall]:
         """Cancel calls; never an error (G3)."""
         if target.calls is not None:
-            return [CancelledCall(call, self._cancel_one(call, reason, wait)) for call in target.calls]
+            return [
+                CancelledCall(call, self._cancel_one(call, reason, wait)) for call in target.calls
+            ]
         references = [
             reference
             for reference in self.open_calls
@@ -424,9 +427,7 @@ class Session:
 
     # --- declarations -----------------------------------------------------------------
 
-    def declare(
-        self, tools: Iterable[ToolDeclaration], hooks: Iterable[HookDeclaration]
-    ) -> None:
+    def declare(self, tools: Iterable[ToolDeclaration], hooks: Iterable[HookDeclaration]) -> None:
         """Take the agent's tools and hooks in place of those declared before.
 
         Raises:
@@ -486,9 +487,7 @@ class Session:
         self.connection = None
         if self.state is SessionState.ATTACHED:
             self._move_to(SessionState.DETACHED)
-            self._grace_timer = self.call_later(
-                self.limits.resume_grace_seconds, self._grace_ended
-            )
+            self._grace_timer = self.call_later(self.limits.resume_grace_seconds, self._grace_ended)
 
     def detach(self, *, close_session: bool) -> None:
         """The agent leaves: its calls are aborted."""

@@ -19,10 +19,10 @@ from sidecall_server.domain.errors import (
     Unavailable,
 )
 from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.frames import CancelTarget, Drain, Hello
+from sidecall_server.domain.runtime_limits import RuntimeLimits
+from sidecall_server.domain.session_events import SessionState
 from sidecall_server.domain.session_options import SessionOptions
-from sidecall_server.runtime.events import SessionState
-from sidecall_server.runtime.frames import CancelTarget, Drain, Hello
-from sidecall_server.runtime.limits import RuntimeLimits
 from sidecall_server.runtime.outbox import FrameCodec
 from sidecall_server.runtime.session import Session
 

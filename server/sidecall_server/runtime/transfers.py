@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple
 
 from sidecall_server.domain.errors import InvalidArgument, Reason, ResourceExhausted
-
-
-class Chunk(NamedTuple):
-    """A piece of a serialised frame of `size_bytes` in all."""
-
-    transfer_id: int
-    size_bytes: int
-    data: bytes
+from sidecall_server.domain.frames import Chunk
 
 
 class Transfers:

@@ -8,6 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sidecall_server.domain.call_machine import PostHookAnswered, PreHookAnswered
+from sidecall_server.domain.frames import (
+    Block,
+    Feedback,
+    HookFailed,
+    HookVerdict,
+    HookView,
+    Rewrite,
+)
 from sidecall_server.domain.hooks import (
     HookKind,
     RewriteError,
@@ -18,23 +26,13 @@ from sidecall_server.domain.hooks import (
 from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import PostHookBlock
 from sidecall_server.domain.truncation import is_blank
-from sidecall_server.runtime.frames import (
-    Block,
-    Feedback,
-    HookFailed,
-    HookVerdict,
-    HookView,
-    Rewrite,
-)
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.call import Call
     from sidecall_server.runtime.session import Session
 
 
-def pre_hook(
-    call: Call, view: HookView, frame: HookVerdict, session: Session
-) -> PreHookAnswered:
+def pre_hook(call: Call, view: HookView, frame: HookVerdict, session: Session) -> PreHookAnswered:
     """The pre hook's verdict: go on, go on with other arguments, or stop (F6, F7)."""
     verdict, contexts = frame.verdict, frame.additional_contexts
     if isinstance(verdict, Block) and not is_blank(verdict.reason):

@@ -7,6 +7,7 @@ frame means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -62,6 +63,22 @@ class CancelTarget(NamedTuple):
 
 class Heartbeat(NamedTuple):
     """I am here."""
+
+
+class Envelope(NamedTuple):
+    """A message whose frames are still bytes."""
+
+    sequence: int
+    acknowledged: int
+    frames: Sequence[bytes]
+
+
+class Chunk(NamedTuple):
+    """A piece of a serialised frame of `size_bytes` in all."""
+
+    transfer_id: int
+    size_bytes: int
+    data: bytes
 
 
 # --- from the client ------------------------------------------------------------------

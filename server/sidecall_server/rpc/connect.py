@@ -1,0 +1,52 @@
+"""RuntimeService.Connect: one gRPC stream per connection, as bytes.
+
+Messages pass as bytes in both directions: grpcio would kill the whole stream for one frame
+that is not protobuf, and the runtime keeps what it sent as bytes anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import grpc
+import grpc.aio
+
+from sidecall_server.rpc.identity import owner_of
+from sidecall_server.runtime.connection import Connection
+from sidecall_server.runtime.sessions import Sessions
+
+METHOD = "Connect"
+SERVICE = "sidecall.v1.RuntimeService"
+
+
+def connect_handler(sessions: Sessions) -> grpc.GenericRpcHandler:
+    """The handler of Connect; add it before the other methods of its service."""
+
+    async def connect(
+        requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> AsyncIterator[bytes]:
+        connection = Connection(sessions, owner_of(context), sessions.codec)
+        reader = asyncio.create_task(_read(connection, requests))
+        try:
+            async for message in connection.messages():
+                yield message
+        finally:
+            connection.closed()
+            reader.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reader
+
+    handler = grpc.stream_stream_rpc_method_handler(connect)
+    return grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler})
+
+
+async def _read(connection: Connection, requests: AsyncIterator[bytes]) -> None:
+    """Feed the connection until the client is done. EOF is not Detach: the writer ends."""
+    try:
+        async for message in requests:
+            connection.receive(message)
+            await connection.ready_to_read()
+    finally:
+        connection.end(None)
