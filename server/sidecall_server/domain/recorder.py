@@ -135,6 +135,8 @@ class Recorder:
         self._direct = DirectCalls()
         self._cells = Cells()
         self._attached = AttachedCalls()
+        self._emptied: set[OutputKey] = set()
+        self._emptied_by = ""
 
     @property
     def held_bytes(self) -> int:
@@ -159,6 +161,7 @@ class Recorder:
         `allowance_bytes`: bytes the record may take; above that it keeps only its name and
         its size. None: no such limit.
         """
+        self._emptied.clear()
         if isinstance(call.source, CodeMode):
             return self._record_nested(call, call.source.cell_id, allowance_bytes)
         if _is_wrapper(call, tool_mode):
@@ -171,6 +174,7 @@ class Recorder:
         An empty `turn_id`: not known; the end of a turn leaves the mapping alone (S3).
         """
         cells = self._cells
+        self._emptied.clear()
         if cell_id not in cells and not self._has_cell_slot(cell_id):
             self.losses.cell_refused += 1
             return False
@@ -198,6 +202,9 @@ class Recorder:
         Call it for each try of each sampling request; a retry gets the same records (S1).
         `turn_id` is the turn the sampling request belongs to; empty: not known.
         """
+        if sampling_request_id != self._emptied_by:
+            self._emptied.clear()
+            self._emptied_by = sampling_request_id
         cache = self._attached.cache(sampling_request_id, turn_id)
         retained = self._attached.retained
         if not (cache or retained or len(self._direct) or self._cells.output_ids):
@@ -320,7 +327,7 @@ class Recorder:
                 if key in retained_left:
                     kept = retained[key]
                     retained_left.remove(key)
-            else:
+            elif key not in self._emptied:
                 kept = self._take_fresh(call_id, output.turn_id)
                 if kept is not None:
                     attached.put(cache, key, kept)
@@ -343,7 +350,11 @@ class Recorder:
         return KeptCalls((*(() if direct is None else (direct,)), *nested))
 
     def _bound(self, selected: list[_Selected], cache: KeptTable) -> list[_Selected]:
-        """Bring the prompt within its budget, and remember what the outputs now carry (L7, S1)."""
+        """Bring the prompt within its budget, and remember what the outputs now carry (L7, S1).
+
+        An output left without records must not take another record that waits for its call id
+        on the retry, so its key is remembered until something else happens.
+        """
         attached, retained = self._attached, self._attached.retained
         bounded = bound(
             [BoundedItem(item.kept.calls, item.has_turn_id) for item in selected],
@@ -361,6 +372,7 @@ class Recorder:
             else:
                 attached.remove(cache, item.key)
                 attached.remove(retained, item.key)
+                self._emptied.add(item.key)
         return remaining
 
 
