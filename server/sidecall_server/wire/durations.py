@@ -1,0 +1,22 @@
+"""Seconds of the runtime as protobuf times."""
+
+from __future__ import annotations
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from sidecall_server.domain.limits import NANOSECONDS_PER_SECOND
+
+
+def write_duration(seconds: float | None) -> Duration | None:
+    """A span of time; None stays absent."""
+    if seconds is None:
+        return None
+    whole, nanos = divmod(round(seconds * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
+    return Duration(seconds=whole, nanos=nanos)
+
+
+def write_timestamp(unix_seconds: float) -> Timestamp:
+    """A point in time."""
+    whole, nanos = divmod(round(unix_seconds * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
+    return Timestamp(seconds=whole, nanos=nanos)

@@ -1,0 +1,367 @@
+"""tool_output.proto: outputs come in, views go out.
+
+Text of an output is decoded lossily, never refused; JSON text is checked by the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from sidecall.v1 import tool_output_pb2 as pb
+
+from sidecall_server.domain.content import (
+    ContentItem,
+    EncryptedContent,
+    ImageDetail,
+    InputAudio,
+    InputImage,
+    InputText,
+)
+from sidecall_server.domain.errors import InvalidArgument
+from sidecall_server.domain.hooks import HookKind
+from sidecall_server.domain.outputs import (
+    AbortedOutput,
+    AnyOutput,
+    ApplyPatchOutput,
+    ExecCommandOutput,
+    FunctionOutput,
+    JsonOutput,
+    McpOutput,
+    McpRawOutput,
+    ToolOutput,
+    ToolSearchOutput,
+)
+from sidecall_server.domain.projection import Projection
+from sidecall_server.domain.response_item import (
+    CustomToolCallOutput,
+    FunctionCallOutput,
+    McpToolCallOutput,
+    OutputBody,
+    ResponseItem,
+    ToolSearchCallOutput,
+)
+from sidecall_server.domain.session_options import View
+from sidecall_server.domain.truncation import (
+    BytesPolicy,
+    TokensPolicy,
+    TruncationPolicy,
+    decode_lossy,
+)
+from sidecall_server.wire.validation import (
+    Problems,
+    checked,
+    missing,
+    read_enum,
+    read_nanoseconds,
+    read_oneof,
+    read_text,
+)
+
+_DETAILS: Final[Mapping[int, ImageDetail | None]] = {
+    pb.IMAGE_DETAIL_UNSPECIFIED: None,
+    pb.IMAGE_DETAIL_AUTO: ImageDetail.AUTO,
+    pb.IMAGE_DETAIL_LOW: ImageDetail.LOW,
+    pb.IMAGE_DETAIL_HIGH: ImageDetail.HIGH,
+    pb.IMAGE_DETAIL_ORIGINAL: ImageDetail.ORIGINAL,
+}
+_DETAIL_NUMBERS: Final[Mapping[ImageDetail | None, pb.ImageDetail.ValueType]] = {
+    None: pb.IMAGE_DETAIL_UNSPECIFIED,
+    ImageDetail.AUTO: pb.IMAGE_DETAIL_AUTO,
+    ImageDetail.LOW: pb.IMAGE_DETAIL_LOW,
+    ImageDetail.HIGH: pb.IMAGE_DETAIL_HIGH,
+    ImageDetail.ORIGINAL: pb.IMAGE_DETAIL_ORIGINAL,
+}
+_VIEWS: Final[Mapping[int, View]] = {
+    pb.VIEW_LOG: View.LOG,
+    pb.VIEW_RESPONSE_ITEM: View.RESPONSE_ITEM,
+    pb.VIEW_RESPONSE_ITEM_JSON: View.RESPONSE_ITEM_JSON,
+    pb.VIEW_HOOK: View.HOOK,
+    pb.VIEW_CODE_MODE: View.CODE_MODE,
+}
+_VIEW_NUMBERS: Final[Mapping[View, pb.View.ValueType]] = {
+    View.LOG: pb.VIEW_LOG,
+    View.RESPONSE_ITEM: pb.VIEW_RESPONSE_ITEM,
+    View.RESPONSE_ITEM_JSON: pb.VIEW_RESPONSE_ITEM_JSON,
+    View.HOOK: pb.VIEW_HOOK,
+    View.CODE_MODE: pb.VIEW_CODE_MODE,
+}
+
+# --- outputs --------------------------------------------------------------------------
+
+
+def read_tool_output(message: pb.ToolOutput, path: str) -> ToolOutput:
+    """What a handler returned."""
+    kind = read_oneof(message, "output", path, _OUTPUTS)
+    output = _OUTPUTS[kind](getattr(message, kind), f"{path}.{kind}")
+    return ToolOutput(output, message.contains_external_context)
+
+
+def read_content(items: Iterable[pb.ContentItem], path: str) -> tuple[ContentItem, ...]:
+    """Content items, in order."""
+    problems = Problems()
+    read: list[ContentItem] = []
+    for index, item in enumerate(items):
+        with problems:
+            kind = item.WhichOneof("item")
+            if kind is None:
+                raise missing(f"{path}[{index}]", _ITEMS)
+            read.append(_ITEMS[kind](item, path, index))
+    problems.check()
+    return tuple(read)
+
+
+def read_truncation_policy(message: pb.TruncationPolicy, path: str) -> TruncationPolicy:
+    """A budget and its unit."""
+    if read_oneof(message, "policy", path, ("bytes", "tokens")) == "bytes":
+        return BytesPolicy(message.bytes)
+    return TokensPolicy(message.tokens)
+
+
+def _read_text_item(item: pb.ContentItem, path: str, index: int) -> ContentItem:
+    return InputText(decode_lossy(item.input_text.text))
+
+
+def _read_image_item(item: pb.ContentItem, path: str, index: int) -> ContentItem:
+    image = item.input_image
+    detail = read_enum(_DETAILS, image.detail, f"{path}[{index}].input_image.detail")
+    return InputImage(decode_lossy(image.image_url), detail)
+
+
+def _read_audio_item(item: pb.ContentItem, path: str, index: int) -> ContentItem:
+    return InputAudio(decode_lossy(item.input_audio.audio_url))
+
+
+def _read_encrypted_item(item: pb.ContentItem, path: str, index: int) -> ContentItem:
+    return EncryptedContent(decode_lossy(item.encrypted_content.encrypted_content))
+
+
+_ITEMS: Final[Mapping[str, Callable[[pb.ContentItem, str, int], ContentItem]]] = {
+    "input_text": _read_text_item,
+    "input_image": _read_image_item,
+    "input_audio": _read_audio_item,
+    "encrypted_content": _read_encrypted_item,
+}
+
+
+def _read_function(message: pb.FunctionOutput, path: str) -> AnyOutput:
+    problems = Problems()
+    response_json = None
+    with problems:
+        content = read_content(message.content, f"{path}.content")
+    if message.HasField("post_tool_use_response_json"):
+        with problems:
+            response_json = read_text(
+                message.post_tool_use_response_json, f"{path}.post_tool_use_response_json"
+            )
+    problems.check()
+    return checked(
+        path,
+        FunctionOutput,
+        content=content,
+        success=message.success if message.HasField("success") else None,
+        post_tool_use_response_json=response_json,
+    )
+
+
+def _read_json(message: pb.JsonOutput, path: str) -> AnyOutput:
+    return checked(
+        path,
+        JsonOutput,
+        value_json=read_text(message.value_json, f"{path}.value_json"),
+        success=message.success if message.HasField("success") else None,
+    )
+
+
+def _read_mcp(message: pb.McpOutput, path: str) -> AnyOutput:
+    problems = Problems()
+    with problems:
+        result_json = read_text(message.result_json, f"{path}.result_json")
+    with problems:
+        tool_input_json = read_text(message.tool_input_json, f"{path}.tool_input_json")
+    with problems:
+        wall_time = read_nanoseconds(message, "wall_time", path)
+    with problems:
+        policy = read_truncation_policy(message.truncation_policy, f"{path}.truncation_policy")
+    problems.check()
+    return checked(
+        path,
+        McpOutput,
+        result_json=result_json,
+        tool_input_json=tool_input_json,
+        wall_time_nanoseconds=wall_time,
+        original_image_detail_supported=message.original_image_detail_supported,
+        truncation_policy=policy,
+    )
+
+
+def _read_mcp_raw(message: pb.McpRawOutput, path: str) -> AnyOutput:
+    result_json = read_text(message.result_json, f"{path}.result_json")
+    return checked(path, McpRawOutput, result_json=result_json)
+
+
+def _read_tool_search(message: pb.ToolSearchOutput, path: str) -> AnyOutput:
+    problems = Problems()
+    tools: list[str] = []
+    for index, tool in enumerate(message.tools_json):
+        with problems:
+            tools.append(read_text(tool, f"{path}.tools_json[{index}]"))
+    problems.check()
+    return checked(path, ToolSearchOutput, tools_json=tuple(tools))
+
+
+def _read_apply_patch(message: pb.ApplyPatchOutput, path: str) -> AnyOutput:
+    return ApplyPatchOutput(decode_lossy(message.text))
+
+
+def _read_aborted(message: pb.AbortedOutput, path: str) -> AnyOutput:
+    return AbortedOutput(decode_lossy(message.message))
+
+
+def _read_exec_command(message: pb.ExecCommandOutput, path: str) -> AnyOutput:
+    problems = Problems()
+    with problems:
+        wall_time = read_nanoseconds(message, "wall_time", path)
+    with problems:
+        policy = read_truncation_policy(message.truncation_policy, f"{path}.truncation_policy")
+    problems.check()
+    has = message.HasField
+    return checked(
+        path,
+        ExecCommandOutput,
+        output=message.output,
+        event_call_id=message.event_call_id,
+        chunk_id=message.chunk_id,
+        wall_time_nanoseconds=wall_time,
+        truncation_policy=policy,
+        max_output_tokens=message.max_output_tokens if has("max_output_tokens") else None,
+        process_id=message.process_id if has("process_id") else None,
+        exit_code=message.exit_code if has("exit_code") else None,
+        original_token_count=message.original_token_count if has("original_token_count") else None,
+        output_omitted_bytes=message.output_omitted_bytes if has("output_omitted_bytes") else None,
+        hook_command=decode_lossy(message.hook_command) if has("hook_command") else None,
+    )
+
+
+_OUTPUTS: Final[Mapping[str, Callable[[Any, str], AnyOutput]]] = {
+    "function": _read_function,
+    "json": _read_json,
+    "mcp": _read_mcp,
+    "mcp_raw": _read_mcp_raw,
+    "tool_search": _read_tool_search,
+    "apply_patch": _read_apply_patch,
+    "aborted": _read_aborted,
+    "exec_command": _read_exec_command,
+}
+
+# --- views ----------------------------------------------------------------------------
+
+
+def read_views(message: pb.ViewSelection, path: str) -> tuple[View, ...]:
+    """The views that are wanted, each once."""
+    problems = Problems()
+    views: dict[View, None] = {}
+    for index, number in enumerate(message.views):
+        with problems:
+            if number == pb.VIEW_UNSPECIFIED:
+                raise InvalidArgument.of(f"{path}.views[{index}]", "is not a view")
+            views[read_enum(_VIEWS, number, f"{path}.views[{index}]")] = None
+    problems.check()
+    return tuple(views)
+
+
+def write_views(views: Iterable[View]) -> pb.ViewSelection:
+    return pb.ViewSelection(views=[_VIEW_NUMBERS[view] for view in views])
+
+
+def write_projections(
+    projection: Projection, views: Iterable[View], hook_kind: HookKind = HookKind.DEFAULT
+) -> pb.ToolOutputProjections:
+    """The views that are wanted; no other one is computed (R6).
+
+    The response item's success comes with either form of the item.
+    """
+    fields: dict[str, Any] = {
+        "success_for_logging": projection.success_for_logging,
+        "contains_external_context": projection.contains_external_context,
+    }
+    for view in views:
+        match view:
+            case View.RESPONSE_ITEM_JSON:
+                fields["response_item_json"] = projection.response_item_json.encode()
+                fields["response_success"] = projection.response_success
+            case View.CODE_MODE:
+                fields["code_mode_json"] = projection.code_mode_json.encode()
+            case View.LOG:
+                fields["log"] = pb.LogView(preview=projection.log_preview)
+            case View.RESPONSE_ITEM:
+                fields["response_item"] = write_response_item(projection.response_item)
+                fields["response_success"] = projection.response_success
+            case View.HOOK:
+                fields["hook"] = _write_hook(projection, hook_kind)
+    return pb.ToolOutputProjections(**fields)
+
+
+def write_response_item(item: ResponseItem) -> pb.ResponseItem:
+    """What the model reads, typed."""
+    match item:
+        case FunctionCallOutput():
+            return pb.ResponseItem(
+                function_call_output=pb.FunctionCallOutputItem(
+                    call_id=item.call_id, output=_write_body(item.body), success=item.success
+                )
+            )
+        case CustomToolCallOutput():
+            return pb.ResponseItem(
+                custom_tool_call_output=pb.CustomToolCallOutputItem(
+                    call_id=item.call_id, output=_write_body(item.body), success=item.success
+                )
+            )
+        case ToolSearchCallOutput():
+            return pb.ResponseItem(
+                tool_search_output=pb.ToolSearchOutputItem(
+                    call_id=item.call_id,
+                    status=item.status,
+                    execution=item.execution,
+                    tools_json=[tool.encode() for tool in item.tools_json],
+                )
+            )
+        case McpToolCallOutput():
+            return pb.ResponseItem(
+                mcp_tool_call_output=pb.McpToolCallOutputItem(
+                    call_id=item.call_id, output_json=item.result_json.encode()
+                )
+            )
+
+
+def _write_hook(projection: Projection, hook_kind: HookKind) -> pb.HookPayload | None:
+    payload = projection.hook_payload(hook_kind)
+    if payload is None:
+        return None
+    return pb.HookPayload(
+        tool_name=payload.tool_name,
+        matcher_aliases=payload.matcher_aliases,
+        tool_use_id=payload.tool_use_id,
+        tool_input_json=payload.tool_input_json.encode(),
+        tool_response_json=payload.tool_response_json.encode(),
+    )
+
+
+def _write_body(body: OutputBody) -> pb.OutputBody:
+    if isinstance(body, str):
+        return pb.OutputBody(text=body.encode())
+    return pb.OutputBody(items=pb.ContentItems(items=[_write_item(item) for item in body]))
+
+
+def _write_item(item: ContentItem) -> pb.ContentItem:
+    match item:
+        case InputText(text):
+            return pb.ContentItem(input_text=pb.InputText(text=text.encode()))
+        case InputImage(image_url, detail):
+            image = pb.InputImage(image_url=image_url.encode(), detail=_DETAIL_NUMBERS[detail])
+            return pb.ContentItem(input_image=image)
+        case InputAudio(audio_url):
+            return pb.ContentItem(input_audio=pb.InputAudio(audio_url=audio_url.encode()))
+        case EncryptedContent(content):
+            encrypted = pb.EncryptedContent(encrypted_content=content.encode())
+            return pb.ContentItem(encrypted_content=encrypted)
