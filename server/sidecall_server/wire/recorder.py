@@ -1,0 +1,85 @@
+"""recorder_service.proto: the outline of a prompt comes in, its records go out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sidecall.v1 import recorder_service_pb2 as pb
+
+from sidecall_server.domain.limits import MAX_ID_BYTES
+from sidecall_server.domain.recorder import AttachedItem, Attachment, PromptOutput
+from sidecall_server.wire.executed_tool_call import write_executed_call
+from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
+from sidecall_server.wire.tool_call import PAYLOAD_KINDS
+from sidecall_server.wire.validation import Problems, read_enum, read_id
+
+_FORMATS: Final[Mapping[int, str]] = {
+    pb.EXECUTED_TOOL_CALL_FORMAT_TYPED: "typed",
+    pb.EXECUTED_TOOL_CALL_FORMAT_JSON: "json",
+}
+ALL_FORMATS: Final = frozenset(_FORMATS)
+
+
+def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptOutput]:
+    """The outputs of a prompt, in order."""
+    problems = Problems()
+    outputs: list[PromptOutput] = []
+    append, kinds = outputs.append, PAYLOAD_KINDS
+    for index, message in enumerate(messages):
+        kind = kinds.get(message.kind)
+        has = message.HasField
+        call_id = message.call_id if has("call_id") else None
+        turn_id = message.turn_id if has("turn_id") else None
+        item_id = message.item_id if has("item_id") else None
+        # Prompts are long: only what may be wrong is looked at closely.
+        if kind is None or _may_be_long(call_id, turn_id, item_id):
+            at = f"{path}[{index}]"
+            with problems:
+                kind = read_enum(kinds, message.kind, f"{at}.kind")
+            for name, value in (("call_id", call_id), ("turn_id", turn_id), ("item_id", item_id)):
+                with problems:
+                    read_id(value or "", f"{at}.{name}")
+        if kind is not None:
+            append(PromptOutput(kind, call_id, turn_id, item_id))
+    problems.check()
+    return outputs
+
+
+def read_formats(numbers: Iterable[int], path: str) -> frozenset[int]:
+    """The forms of records that are wanted; none named: all."""
+    problems = Problems()
+    formats: set[int] = set()
+    for index, number in enumerate(numbers):
+        with problems:
+            read_enum(_FORMATS, number, f"{path}[{index}]")
+            formats.add(number)
+    problems.check()
+    return frozenset(formats) or ALL_FORMATS
+
+
+def write_attachment(
+    attachment: Attachment, recorder: KnownRecorder, formats: frozenset[int]
+) -> pb.AttachExecutedToolCallsResponse:
+    """The records of a prompt, in the forms that are wanted."""
+    typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
+    json = pb.EXECUTED_TOOL_CALL_FORMAT_JSON in formats
+    return pb.AttachExecutedToolCallsResponse(
+        attached=attachment.attached,
+        outputs=[_write_item(item, typed=typed, json=json) for item in attachment.items],
+        recorder_sizes=write_recorder_sizes(recorder),
+    )
+
+
+def _write_item(item: AttachedItem, *, typed: bool, json: bool) -> pb.AttachedToolCalls:
+    return pb.AttachedToolCalls(
+        output_index=item.output_index,
+        calls=[write_executed_call(call) for call in item.calls] if typed else (),
+        executed_tool_calls_json=item.executed_tool_calls_json if json else None,
+        metadata_bytes=item.metadata_bytes,
+    )
+
+
+def _may_be_long(*ids: str | None) -> bool:
+    """Whether one of the ids could be above its limit, whatever its characters."""
+    return any(text is not None and len(text) * 4 > MAX_ID_BYTES for text in ids)
