@@ -1,0 +1,1 @@
+"""The process around the services: settings, sockets, life cycle, logs, command line."""
