@@ -1,0 +1,1 @@
+"""The process: settings, sockets, life cycle, logs, command line; with real processes."""
