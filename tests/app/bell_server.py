@@ -1,19 +1,18 @@
 """A server process with one tiny service in the sidecar's place: ``python -m … FLAGS``.
 
-`/test.Bell/Wait` answers when `/test.Bell/Ring` is called, or fails with ABORTED when a drain
-ends first; it stands for an open tool call.
+`/test.Bell/Wait` says ``waiting``, then ``rung`` when `/test.Bell/Ring` is called; it fails with
+ABORTED when a drain ends first. It stands for an open tool call.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-
 from sidecall_server.app.commands.serve import run
 from sidecall_server.app.settings import Settings
 
@@ -22,7 +21,6 @@ class BellApplication:
     """Implements `sidecall_server.app.server.Application`."""
 
     instance_id = "bell"
-    interceptors: Sequence[grpc.aio.ServerInterceptor] = ()
 
     def __init__(self, settings: Settings) -> None:
         self._health = health.aio.HealthServicer()
@@ -31,8 +29,8 @@ class BellApplication:
 
     def add_to(self, server: grpc.aio.Server) -> None:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        handlers = {
-            "Wait": grpc.unary_unary_rpc_method_handler(self._wait),
+        handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            "Wait": grpc.unary_stream_rpc_method_handler(self._wait),
             "Ring": grpc.unary_unary_rpc_method_handler(self._ring),
         }
         server.add_generic_rpc_handlers(
@@ -51,15 +49,17 @@ class BellApplication:
         for task in self._waiting:
             task.cancel()
 
-    async def _wait(self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    async def _wait(
+        self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> AsyncIterator[bytes]:
         waiting: asyncio.Task[object] = asyncio.create_task(self._rung.wait())
         self._waiting.add(waiting)
-        await context.send_initial_metadata(())
+        yield b"waiting"
         await asyncio.wait({waiting})
         self._waiting.discard(waiting)
         if waiting.cancelled():
             await context.abort(grpc.StatusCode.ABORTED, "the drain has ended")
-        return b"rung"
+        yield b"rung"
 
     async def _ring(self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         self._rung.set()

@@ -27,6 +27,11 @@ def environment(**variables: str) -> dict[str, str]:
     return kept | variables
 
 
+def method_of(channel: grpc.Channel, method: str) -> grpc.UnaryUnaryMultiCallable[bytes, bytes]:
+    """A unary method of the bell."""
+    return channel.unary_unary(f"/test.Bell/{method}")
+
+
 class ServerProcess:
     """A running server: its process, its ready line, its log so far."""
 
@@ -51,9 +56,7 @@ class ServerProcess:
     def call(self, method: str) -> bytes:
         """Call a method of the bell."""
         with self.channel() as channel:
-            rpc = channel.unary_unary(f"/test.Bell/{method}")
-            answer: bytes = rpc(b"", timeout=DEADLINE_SECONDS)
-            return answer
+            return method_of(channel, method)(b"", timeout=DEADLINE_SECONDS)
 
     def serves(self) -> bool:
         return self.call("Ring") == b""
@@ -101,7 +104,8 @@ class Processes:
         for process in self._started:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            process.communicate(timeout=DEADLINE_SECONDS)
+            with process:
+                process.wait(DEADLINE_SECONDS)
 
 
 def finished(

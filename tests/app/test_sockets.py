@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 
 import pytest
-
 from sidecall_server.app.sockets import MAX_SOCKET_PATH_BYTES
+
 from tests.app.processes import BELL_COMMAND, Processes, finished, refused
 
 OTHER_ID = 54_321

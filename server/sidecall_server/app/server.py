@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Protocol, TextIO
 
@@ -20,6 +20,7 @@ from sidecall_server.app.sockets import UnixSocket, default_socket_path
 from sidecall_server.app.tcp import Certificates, ListenRefused, TcpAddress, require_protected
 from sidecall_server.app.version import server_version
 from sidecall_server.rpc.authentication import BearerAuthentication, BearerTokens
+from sidecall_server.rpc.boundary import ErrorBoundary, receive_limit_bytes
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +40,6 @@ class Application(Protocol):
     @property
     def instance_id(self) -> str:
         """New for each start."""
-
-    @property
-    def interceptors(self) -> Sequence[grpc.aio.ServerInterceptor]:
-        """What stands before every rpc; the exception boundary comes first."""
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Add the services; health says NOT_SERVING."""
@@ -79,7 +76,7 @@ async def serve(
             watch_stdin(shutdown.on_loss)
         application = build(settings)
         server = grpc.aio.server(
-            interceptors=[*application.interceptors, *_authentication(settings)],
+            interceptors=[ErrorBoundary(settings.max_message_bytes), *_authentication(settings)],
             options=_options(settings),
         )
         application.add_to(server)
@@ -88,7 +85,7 @@ async def serve(
         await application.set_serving(True)
         _announce(address, application.instance_id, ready_to)
         await shutdown.requested.wait()
-        log.info("leaving: %s", shutdown.reason, extra={"open_ended": not shutdown.orderly})
+        log.info("leaving: %s", shutdown.reason)
         return await _leave(server, application, shutdown, settings.drain_seconds)
 
 
@@ -123,7 +120,7 @@ async def _drain(server: grpc.aio.Server, application: Application, seconds: flo
 def _options(settings: Settings) -> list[tuple[str, int]]:
     return [
         ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_receive_message_length", receive_limit_bytes(settings.max_message_bytes)),
         ("grpc.max_send_message_length", settings.max_message_bytes),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", CLIENT_PING_INTERVAL_MS),

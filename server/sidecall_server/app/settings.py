@@ -24,7 +24,9 @@ ENVIRONMENT_PREFIX: Final = "SIDECALL_"
 CONFIG_VARIABLE: Final = "SIDECALL_CONFIG"
 
 _MAX_UINT32: Final = (1 << 32) - 1
-_MAX_INT32: Final = (1 << 31) - 1
+_MAX_MESSAGE_BYTES: Final = 1 << 29
+"""gRPC takes twice of it at most: enough room to refuse what is too large in our own words."""
+
 _MAX_INT64: Final = (1 << 63) - 1
 _YEAR_SECONDS: Final = 365 * 24 * 3600.0
 _ENVELOPE_BYTES: Final = 1024
@@ -34,7 +36,7 @@ _LIMITS: Final = RuntimeLimits()
 
 Count = Annotated[int, Field(ge=1, le=_MAX_UINT32)]
 Bytes = Annotated[int, Field(ge=1, le=_MAX_INT64)]
-MessageBytes = Annotated[int, Field(ge=16 * 1024, le=_MAX_INT32)]
+MessageBytes = Annotated[int, Field(ge=16 * 1024, le=_MAX_MESSAGE_BYTES)]
 Seconds = Annotated[float, Field(ge=0.001, le=_YEAR_SECONDS, allow_inf_nan=False)]
 SecondsOrZero = Annotated[float, Field(ge=0, le=_YEAR_SECONDS, allow_inf_nan=False)]
 
