@@ -10,6 +10,7 @@ settings cannot be used, or nothing answers.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -25,9 +26,9 @@ COMMANDS: Final = {
 
 _EPILOG: Final = """\
 examples:
-  sidecall serve                                  on this user's private unix socket
-  sidecall serve --socket /run/me/agent.sock      on a socket of your choice
-  sidecall serve --listen 127.0.0.1:7777          on TCP, this machine only
+  sidecall serve                               on this user's private unix socket
+  sidecall serve --socket /run/me/agent.sock   on a socket of your choice
+  sidecall serve --listen 127.0.0.1:7777       on TCP, this machine only
   SIDECALL_ENDPOINT=unix:///run/me/agent.sock sidecall health
   sidecall inspect sessions
 
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="sidecall",
+        usage="sidecall COMMAND [option ...] | --help | --version",
+        allow_abbrev=False,
         description="The tool-call runtime for AI agents, as a gRPC sidecar.",
         epilog="commands:\n"
         + "".join(f"  {name:<9}{summary}\n" for name, summary in COMMANDS.items())
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="show the version and exit")
-    parser.add_argument("command", nargs="?", choices=COMMANDS, metavar="COMMAND")
+    parser.add_argument("command", nargs="?", choices=COMMANDS, help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.version:
@@ -58,6 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help(sys.stderr)
         return 2
+    # What a start makes stays, so looking for garbage only costs time; a server turns it on again.
+    gc.disable()
+    # pydantic would search all installed packages for plugins at its first use.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     command = importlib.import_module(f"sidecall_server.app.commands.{options.command}")
     try:
         status: int = command.run(options.rest)

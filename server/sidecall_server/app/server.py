@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -83,6 +84,8 @@ async def serve(
         address = stack.enter_context(_bound(server, settings))
         await server.start()
         await application.set_serving(True)
+        gc.freeze()
+        gc.enable()
         _announce(address, application.instance_id, ready_to)
         await shutdown.requested.wait()
         log.info("leaving: %s", shutdown.reason)

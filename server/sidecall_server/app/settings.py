@@ -9,8 +9,6 @@ default. Sizes are bytes and times are seconds, as the names say.
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +44,8 @@ class SettingsError(Exception):
 
 
 class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Only the whole is ever validated: building each group's validator would slow the start.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Listening(_Group):
@@ -263,6 +262,10 @@ def _reading_order() -> list[str]:
 
 
 def _read_file(path: Path) -> dict[str, object]:
+    # Most servers have no file, and their start need not pay for these.
+    import difflib
+    import tomllib
+
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

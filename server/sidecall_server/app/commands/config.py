@@ -17,6 +17,7 @@ def run(arguments: Sequence[str]) -> int:
     """Print the settings; exit status 2 when they cannot be used."""
     parser = argparse.ArgumentParser(
         prog="sidecall config",
+        allow_abbrev=False,
         usage="sidecall config [--json] [--config FILE] [option of serve ...]",
         description="Show the settings in effect. Takes the flags of `sidecall serve`.",
     )

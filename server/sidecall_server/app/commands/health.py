@@ -18,11 +18,14 @@ from sidecall_server.app.endpoint import (
 )
 
 _EPILOG: Final = """\
-exit status: 0 it serves; 1 it does not (starting, draining, unknown service); 2 nothing
-answers, or the command cannot be used.
+exit status: 0 it serves; 1 it does not (starting, draining, unknown service);
+2 nothing answers, or the command cannot be used.
 
-example, as a Kubernetes probe:
-  exec: {command: [sidecall, health, --endpoint, "unix:///run/sidecall/private/sidecall.sock"]}
+examples:
+  sidecall health
+  sidecall health --endpoint unix:///run/me/agent.sock
+As a Kubernetes probe, with SIDECALL_ENDPOINT set in the container:
+  exec: {command: [sidecall, health]}
 """
 
 
@@ -30,6 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     """Ask grpc.health.v1 and print the answer; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="sidecall health",
+        allow_abbrev=False,
         description="Ask a running sidecar whether it serves.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

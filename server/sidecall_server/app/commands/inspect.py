@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -39,7 +39,8 @@ examples:
   sidecall inspect call my-session turn-1 call_0
   sidecall inspect --json sessions | jq '.[].session_id'
 
-exit status: 0 shown; 1 not found or refused; 2 nothing answers, or the command cannot be used.
+exit status: 0 shown; 1 not found or refused; 2 nothing answers, or the command
+cannot be used.
 """
 
 
@@ -102,16 +103,21 @@ class Inspection:
 
 def run(arguments: Sequence[str]) -> int:
     """Show what was asked for; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_intermixed_args(arguments)
+    show, wanted = _SHOWN[options.what]
+    if len(options.ids) != len(wanted):
+        parser.error(f"{options.what} takes {' '.join(wanted) or 'no ids'}")
     try:
         endpoint = chosen_endpoint(options)
     except EndpointError as error:
         print(f"sidecall inspect: {error}", file=sys.stderr)
         return 2
-    show: Callable[[Inspection, argparse.Namespace], str] = options.show
     with endpoint.channel() as channel:
         try:
-            text = show(Inspection(channel, endpoint, options.timeout_seconds), options)
+            text = show(
+                Inspection(channel, endpoint, options.timeout_seconds), options.json, *options.ids
+            )
         except grpc.RpcError as error:
             status, message = failure(error, endpoint)
             print(f"sidecall inspect: {message}", file=sys.stderr)
@@ -123,32 +129,24 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sidecall inspect",
+        usage="sidecall inspect sessions [option ...]\n"
+        "       sidecall inspect session SESSION [option ...]\n"
+        "       sidecall inspect call SESSION TURN CALL [option ...]",
+        allow_abbrev=False,
         description="Look at sessions and tool calls of a running sidecar.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="JSON instead of tables")
     add_endpoint_flags(parser)
-    what = parser.add_subparsers(required=True, metavar="WHAT")
-    what.add_parser("sessions", help="all sessions").set_defaults(show=_show_sessions)
-    one = what.add_parser("session", help="one session and its calls")
-    one.add_argument("session_id", metavar="SESSION")
-    one.set_defaults(show=_show_session)
-    call = what.add_parser("call", help="one call")
-    call.add_argument("session_id", metavar="SESSION")
-    call.add_argument("turn_id", metavar="TURN")
-    call.add_argument("call_id", metavar="CALL")
-    call.set_defaults(show=_show_call)
-    for command in what.choices.values():
-        command.add_argument(
-            "--json", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-        )
+    parser.add_argument("what", choices=_SHOWN, help=argparse.SUPPRESS)
+    parser.add_argument("ids", nargs="*", help=argparse.SUPPRESS)
     return parser
 
 
-def _show_sessions(inspection: Inspection, options: argparse.Namespace) -> str:
+def _show_sessions(inspection: Inspection, as_json: bool) -> str:
     found = list(inspection.sessions())
-    if options.json:
+    if as_json:
         return _json_list(found)
     if not found:
         return "no sessions"
@@ -166,10 +164,10 @@ def _show_sessions(inspection: Inspection, options: argparse.Namespace) -> str:
     return table(("SESSION", "STATE", "OPEN", "ENDED", "CREATED (UTC)", "NAME"), rows)
 
 
-def _show_session(inspection: Inspection, options: argparse.Namespace) -> str:
-    session = inspection.session(options.session_id)
-    found = list(inspection.calls(options.session_id))
-    if options.json:
+def _show_session(inspection: Inspection, as_json: bool, session_id: str) -> str:
+    session = inspection.session(session_id)
+    found = list(inspection.calls(session_id))
+    if as_json:
         listed = _json_list(found).replace("\n", "\n  ")
         shown = _json(session).replace("\n", "\n  ")
         return f'{{\n  "session": {shown},\n  "calls": {listed}\n}}'
@@ -212,9 +210,11 @@ def _show_session(inspection: Inspection, options: argparse.Namespace) -> str:
     return f"{about}\n\n{table(head, rows)}"
 
 
-def _show_call(inspection: Inspection, options: argparse.Namespace) -> str:
-    call = inspection.call(options.session_id, options.turn_id, options.call_id)
-    if options.json:
+def _show_call(
+    inspection: Inspection, as_json: bool, session_id: str, turn_id: str, call_id: str
+) -> str:
+    call = inspection.call(session_id, turn_id, call_id)
+    if as_json:
         return _json(call)
     outcome, durations = call.outcome, call.durations
     aborted = outcome.aborted
@@ -247,6 +247,14 @@ def _show_call(inspection: Inspection, options: argparse.Namespace) -> str:
             ),
         ]
     )
+
+
+_SHOWN: Final[Mapping[str, tuple[Callable[..., str], tuple[str, ...]]]] = {
+    "sessions": (_show_sessions, ()),
+    "session": (_show_session, ("SESSION",)),
+    "call": (_show_call, ("SESSION", "TURN", "CALL")),
+}
+"""What can be shown, by what, and the ids it takes."""
 
 
 def _progress(call: outcomes.ToolCallStatus) -> str:

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 Once clients can connect, one JSON line on standard output says where:
   {"event":"ready","address":"unix:///run/user/1000/sidecall/sidecall.sock",...}
-Clients find it in SIDECALL_ENDPOINT. The log goes to standard error. SIGTERM drains and exits
-with 0; a second one stops at once.
+Clients look for the address in SIDECALL_ENDPOINT. The log goes to standard
+error. SIGTERM drains and exits with 0; a second one stops at once.
 
-A flag wins over its variable (in brackets), a variable over the --config file. Sizes are
-bytes, times are seconds.
+A flag wins over its variable (in brackets), a variable over the --config file.
+Sizes are bytes, times are seconds.
 
 examples:
   sidecall serve
   sidecall serve --socket /run/me/agent.sock --exit-with-parent
-  sidecall serve --listen 0.0.0.0:7777 --tls-certificate cert.pem --tls-key key.pem \\
-                 --tls-client-ca clients.pem
+  sidecall serve --listen 0.0.0.0:7777 --tls-client-ca clients.pem \\
+                 --tls-certificate cert.pem --tls-key key.pem
 """
 
 
@@ -41,7 +41,8 @@ def run(arguments: Sequence[str], build: Callable[[Settings], Application] | Non
     """
     parser = argparse.ArgumentParser(
         prog="sidecall serve",
-        usage="sidecall serve [--socket FILE | --listen HOST:PORT] [--config FILE] [option ...]",
+        allow_abbrev=False,
+        usage="sidecall serve [--socket FILE | --listen HOST:PORT] [option ...]",
         description="Run the sidecar.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
