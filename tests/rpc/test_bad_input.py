@@ -10,6 +10,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import ResourceInfo
 from sidecall.v1 import call_outcome_pb2 as outcome_pb
 from sidecall.v1 import projection_service_pb2 as projection_pb
 from sidecall.v1 import recorder_service_pb2 as recorder_pb
@@ -458,8 +459,6 @@ async def test_what_a_field_cannot_hold_is_refused_by_its_path(live: Live, case:
     ids=lambda request: type(request).__name__,
 )
 async def test_a_session_that_does_not_exist_is_not_found(live: Live, request_: Message) -> None:
-    from google.rpc.error_details_pb2 import ResourceInfo
-
     refusal = await refused(_METHODS[type(request_)](live)(request_))
     assert refusal.code is grpc.StatusCode.NOT_FOUND
     assert refusal.reason == "SESSION_NOT_FOUND"
