@@ -1,0 +1,30 @@
+# The sidecar as a small image: no compiler, no package installer, not root.
+#
+#   docker build -t sidecall .
+#   docker run --rm --read-only sidecall
+#
+# It listens on /run/sidecall/private/sidecall.sock: share /run/sidecall with the agent's
+# container (same user, or --socket-group), and set SIDECALL_ENDPOINT there as it is set here.
+
+FROM python:3.11-slim AS builder
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY clients/python clients/python
+COPY server server
+RUN python -m venv --without-pip /opt/sidecall \
+    && python -m pip --python /opt/sidecall/bin/python install --no-cache-dir ./clients/python .
+
+FROM python:3.11-slim
+COPY --from=builder /opt/sidecall /opt/sidecall
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin sidecall \
+    && install -d -o sidecall -g sidecall -m 0755 /run/sidecall
+ENV PATH=/opt/sidecall/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    SIDECALL_SOCKET=/run/sidecall/private/sidecall.sock \
+    SIDECALL_ENDPOINT=unix:///run/sidecall/private/sidecall.sock
+USER 10001:10001
+VOLUME ["/run/sidecall"]
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["sidecall", "health"]
+ENTRYPOINT ["sidecall"]
+CMD ["serve"]
