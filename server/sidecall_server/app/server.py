@@ -31,7 +31,7 @@ CLIENT_PING_INTERVAL_MS: Final = 10_000
 LOSS_DRAIN_SECONDS: Final = 2.0
 """The longest drain when the parent is gone: whoever would read the results is, too."""
 
-STOP_GRACE_SECONDS: Final = 0.5
+STOP_GRACE_SECONDS: Final = 1.0
 """What an rpc has to end after the drain; streams have been told to end by then."""
 
 
