@@ -1,0 +1,84 @@
+"""Calls keep all they say on the way in and out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sidecall.v1 import tool_call_pb2 as pb
+from sidecall_server.domain.errors import InvalidArgument
+from sidecall_server.domain.values import (
+    CodeMode,
+    CustomPayload,
+    Direct,
+    DirectPlaintextMessage,
+    FunctionPayload,
+    ToolCall,
+    ToolName,
+    ToolSearchPayload,
+)
+from sidecall_server.wire.tool_call import read_tool_call, write_tool_call
+
+_texts = st.text(st.characters(codec="utf-8"), max_size=30)
+_ids = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+_payloads = st.one_of(
+    st.builds(FunctionPayload, _texts),
+    st.builds(CustomPayload, _texts),
+    st.builds(ToolSearchPayload, _texts, st.none() | st.integers(0, (1 << 64) - 1)),
+)
+_sources = st.one_of(
+    st.builds(Direct), st.builds(DirectPlaintextMessage), st.builds(CodeMode, _ids, _texts)
+)
+_calls = st.builds(
+    ToolCall, _ids, st.builds(ToolName, _texts, st.none() | _texts), _payloads, _sources, _texts
+)
+
+
+@given(_calls)
+def test_a_call_that_goes_out_comes_back_the_same(call: ToolCall) -> None:
+    data = write_tool_call(call).SerializeToString()
+    assert read_tool_call(pb.ToolCall.FromString(data), "call") == call
+
+
+def test_a_call_that_names_no_source_is_direct() -> None:
+    message = pb.ToolCall(
+        call_id="c",
+        tool_name=pb.ToolName(name="t"),
+        payload=pb.ToolPayload(custom=pb.CustomPayload()),
+    )
+    assert read_tool_call(message, "call").source == Direct()
+    message.source.SetInParent()
+    assert read_tool_call(message, "call").source == Direct()
+
+
+@pytest.mark.parametrize("namespace", [None, "", "ns"])
+def test_an_absent_namespace_is_not_an_empty_one(namespace: str | None) -> None:
+    call = ToolCall("c", ToolName("t", namespace), CustomPayload(""))
+    message = write_tool_call(call)
+    assert message.tool_name.HasField("namespace") is (namespace is not None)
+    assert read_tool_call(message, "call").tool_name.namespace == namespace
+
+
+def test_a_model_may_call_a_tool_without_a_name() -> None:
+    call = ToolCall("c", ToolName(""), CustomPayload(""))
+    assert read_tool_call(write_tool_call(call), "call") == call
+
+
+def test_every_field_that_is_bad_is_named() -> None:
+    message = pb.ToolCall(
+        call_id="x" * 513,
+        turn_id="x" * 513,
+        tool_name=pb.ToolName(name="x" * 8193),
+        payload=pb.ToolPayload(function=pb.FunctionPayload(arguments=b"\xff")),
+        source=pb.ToolCallSource(code_mode=pb.CodeModeSource(runtime_tool_call_id="x" * 513)),
+    )
+    with pytest.raises(InvalidArgument) as caught:
+        read_tool_call(message, "frames[2].call")
+    assert [violation.field for violation in caught.value.violations] == [
+        "frames[2].call.call_id",
+        "frames[2].call.turn_id",
+        "frames[2].call.tool_name.name",
+        "frames[2].call.payload.function.arguments",
+        "frames[2].call.source.code_mode.cell_id",
+        "frames[2].call.source.code_mode.runtime_tool_call_id",
+    ]
