@@ -19,6 +19,8 @@ _FORMATS: Final[Mapping[int, str]] = {
     pb.EXECUTED_TOOL_CALL_FORMAT_JSON: "json",
 }
 ALL_FORMATS: Final = frozenset(_FORMATS)
+_SURELY_SHORT_CHARACTERS: Final = MAX_ID_BYTES // 4
+"""So many characters are no more than MAX_ID_BYTES, whichever they are."""
 
 
 def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptOutput]:
@@ -33,7 +35,12 @@ def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptO
         turn_id = message.turn_id if has("turn_id") else None
         item_id = message.item_id if has("item_id") else None
         # Prompts are long: only what may be wrong is looked at closely.
-        if kind is None or _may_be_long(call_id, turn_id, item_id):
+        if (
+            kind is None
+            or len(call_id or "") > _SURELY_SHORT_CHARACTERS
+            or len(turn_id or "") > _SURELY_SHORT_CHARACTERS
+            or len(item_id or "") > _SURELY_SHORT_CHARACTERS
+        ):
             at = f"{path}[{index}]"
             with problems:
                 kind = read_enum(kinds, message.kind, f"{at}.kind")
@@ -78,8 +85,3 @@ def _write_item(item: AttachedItem, *, typed: bool, json: bool) -> pb.AttachedTo
         executed_tool_calls_json=item.executed_tool_calls_json if json else None,
         metadata_bytes=item.metadata_bytes,
     )
-
-
-def _may_be_long(*ids: str | None) -> bool:
-    """Whether one of the ids could be above its limit, whatever its characters."""
-    return any(text is not None and len(text) * 4 > MAX_ID_BYTES for text in ids)
