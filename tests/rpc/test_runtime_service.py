@@ -247,6 +247,15 @@ async def test_watchers_are_told_when_calls_start_and_end(live: Live, session: S
     assert numbers == list(range(numbers[0], numbers[0] + 3))
 
 
+async def test_connect_is_served_as_a_stream_that_begins_with_hello(live: Live) -> None:
+    stream = live.runtime.Connect()
+    frame = stream_pb.ClientFrame(heartbeat=stream_pb.Heartbeat())
+    await stream.write(stream_pb.ConnectRequest(frames=[frame]))
+    refusal = await refused(stream, stream.read())
+    assert refusal.code is grpc.StatusCode.FAILED_PRECONDITION
+    assert refusal.reason == "HELLO_REQUIRED"
+
+
 def _entry(**entry: Any) -> pb.OutlineEntry:
     if "call" in entry:
         return pb.OutlineEntry(call=pb.OutlineCall(**entry["call"]))

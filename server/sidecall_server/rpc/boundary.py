@@ -6,6 +6,7 @@ messages without saying why; so requests pass it as bytes and are read here.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 import secrets
@@ -98,8 +99,9 @@ class _Guard:
 
         async def generator(incoming: Any, context: Context) -> AsyncIterator[Any]:
             try:
-                async for response in behaviour(read(incoming), context):
-                    yield response
+                async with contextlib.aclosing(behaviour(read(incoming), context)) as responses:
+                    async for response in responses:
+                        yield response
             except Exception as error:  # noqa: BLE001 - the boundary
                 await self._answer(error, context)
 

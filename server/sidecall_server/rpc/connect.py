@@ -21,8 +21,8 @@ METHOD = "Connect"
 SERVICE = "sidecall.v1.RuntimeService"
 
 
-def connect_handler(sessions: Sessions) -> grpc.GenericRpcHandler:
-    """The handler of Connect; add it before the other methods of its service."""
+def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
+    """Add Connect; after the generated code has added its service, whose entry it replaces."""
 
     async def connect(
         requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
@@ -38,8 +38,8 @@ def connect_handler(sessions: Sessions) -> grpc.GenericRpcHandler:
             with contextlib.suppress(asyncio.CancelledError):
                 await reader
 
-    handler = grpc.stream_stream_rpc_method_handler(connect)
-    return grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler})
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(connect)
+    server.add_registered_method_handlers(SERVICE, {METHOD: handler})
 
 
 async def _read(connection: Connection, requests: AsyncIterator[bytes]) -> None:

@@ -40,7 +40,7 @@ class RuntimeServicer(runtime_service_pb2_grpc.RuntimeServiceServicer):
         return write_info(self._info, self._sessions.limits, draining=self._sessions.draining)
 
     def Connect(self, requests: object, context: Context) -> NoReturn:
-        """Never reached: `connect_handler`, which is added first, takes this method as bytes."""
+        """Never reached: `add_connect` replaces this method by one that takes bytes."""
         raise NotImplementedError
 
     async def GetToolCall(

@@ -18,7 +18,7 @@ from sidecall.v1 import (
 
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc import health
-from sidecall_server.rpc.connect import connect_handler
+from sidecall_server.rpc.connect import add_connect
 from sidecall_server.rpc.health import Health
 from sidecall_server.rpc.projection_servicer import ProjectionServicer
 from sidecall_server.rpc.recorder_servicer import RecorderServicer
@@ -51,10 +51,10 @@ def add_services(
     `channelz`: also tell about the server's own sockets and channels.
     """
     defaults = SessionOptions(recorder_enabled=info.recorder_enabled)
-    server.add_generic_rpc_handlers([connect_handler(sessions)])
     runtime_service_pb2_grpc.add_RuntimeServiceServicer_to_server(
         RuntimeServicer(sessions, info), server
     )
+    add_connect(server, sessions)
     session_service_pb2_grpc.add_SessionServiceServicer_to_server(
         SessionServicer(sessions, defaults), server
     )
