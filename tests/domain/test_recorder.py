@@ -623,17 +623,63 @@ def test_live_records_are_not_evicted_for_new_ones() -> None:
     assert recorder.sizes().direct_calls == 257
 
 
+def _fill_cells(recorder: Recorder, turn: str, count: int) -> None:
+    for number in range(count):
+        _record(recorder, "n", turn=turn, cell=f"{turn}-{number}")
+
+
 def test_a_cell_used_by_a_later_turn_outlives_the_turn_that_began_it() -> None:
     recorder = Recorder()
     _record(recorder, "n", turn="t1", cell="running")
     _record(recorder, "n", turn="t1", cell="over")
-    for number in range(254):
-        _record(recorder, "n", turn="t2", cell=f"c{number}")
+    _fill_cells(recorder, "t2", 253)
     recorder.end_turn("t1")
-    recorder.register_cell("running", "wait", "t2")
+    _record(recorder, "n", turn="t2", cell="running")
+    assert _record(recorder, "n", turn="t2", cell="new") is RecordDisposition.RECORDED
+    for cell in ("running", "over"):
+        recorder.register_cell(cell, f"wait-{cell}", "t2")
+    assert _names(_attach(recorder, "wait-running", "wait-over")) == {0: ["tool", "tool"]}
+    assert _lost(recorder) == {"ended_turn_dropped": 1}
+
+
+def test_a_cell_that_a_live_output_points_to_outlives_the_turn_that_used_it_last() -> None:
+    recorder = Recorder()
+    recorder.register_cell("awaited", "wait", "t2")
+    _record(recorder, "n", turn="t1", cell="awaited")
+    _fill_cells(recorder, "t1", 255)
+    recorder.end_turn("t1")
     assert _record(recorder, "n", turn="t2", cell="new") is RecordDisposition.RECORDED
     assert _names(_attach(recorder, "wait")) == {0: ["tool"]}
-    assert _lost(recorder) == {"ended_turn_dropped": 1}
+
+
+def test_a_cell_used_without_a_known_turn_still_ends_with_its_own() -> None:
+    recorder = Recorder()
+    for number in range(256):
+        recorder.register_cell(f"c{number}", f"o{number}", "t1")
+        _record(recorder, "n", cell=f"c{number}")
+    recorder.end_turn("t1")
+    assert _record(recorder, "n", turn="t2", cell="new") is RecordDisposition.RECORDED
+
+
+def test_a_late_record_of_an_ended_turn_does_not_evict_its_own_cell() -> None:
+    recorder = Recorder()
+    recorder.register_cell("cell", "o", "t1")
+    for _ in range(256):
+        _record(recorder, "n", turn="t1", cell="cell")
+    recorder.end_turn("t1")
+    assert _record(recorder, "late", turn="t1", cell="cell") is RecordDisposition.MARKED
+    assert _represented(_attach(recorder, "o")) == 257
+    assert _lost(recorder) == {"nested_marked": 1}
+
+
+def test_an_ended_cell_without_records_gives_its_slot_to_a_new_cell_only() -> None:
+    recorder = Recorder()
+    recorder.register_cell("empty", "o", "t1")
+    for _ in range(256):
+        _record(recorder, "n", turn="t2", cell="full")
+    recorder.end_turn("t1")
+    assert _record(recorder, "n", turn="t2", cell="full") is RecordDisposition.MARKED
+    assert recorder.sizes() == RecorderSizes(0, 2, 1, 0, 257)
 
 
 def test_the_end_of_an_unknown_turn_leaves_everything_alone() -> None:
@@ -654,6 +700,16 @@ def test_the_end_of_a_turn_forgets_its_retries_only() -> None:
     recorder.end_turn("t1")
     assert not _attach(recorder, "t1", request="t1", turn="t1").attached
     assert _attach(recorder, "t2", request="t2", turn="t2").attached
+
+
+def test_a_try_without_a_turn_leaves_the_sampling_request_to_its_turn() -> None:
+    recorder = Recorder()
+    _record(recorder, "a")
+    _attach(recorder, "a", request="r", turn="t")
+    _attach(recorder, "a", request="r")
+    _attach(recorder, request="other")
+    recorder.end_turn("t")
+    assert not _attach(recorder, "a", request="r").attached
 
 
 # --- what it holds ----------------------------------------------------------------------

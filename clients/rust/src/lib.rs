@@ -1,0 +1,2 @@
+#![allow(missing_docs)]
+pub mod proto { tonic::include_proto!("sidecall.v1"); }
