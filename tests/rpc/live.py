@@ -18,6 +18,7 @@ from sidecall.v1.recorder_service_pb2_grpc import RecorderServiceStub
 from sidecall.v1.runtime_service_pb2_grpc import RuntimeServiceStub
 from sidecall.v1.session_service_pb2_grpc import SessionServiceStub
 from sidecall_server.domain.runtime_limits import RuntimeLimits
+from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.boundary import ErrorBoundary, receive_limit_bytes
 from sidecall_server.rpc.health import Health
 from sidecall_server.rpc.services import add_services
@@ -92,7 +93,12 @@ async def serving(
 ) -> AsyncIterator[Live]:
     """Serve all services; `limits` as in RuntimeLimits."""
     runtime_limits = RuntimeLimits(**limits)
-    sessions = Sessions(runtime_limits, ProtobufCodec(runtime_limits, "instance"))
+    sessions = Sessions(
+        runtime_limits,
+        ProtobufCodec(
+            runtime_limits, "instance", SessionOptions(recorder_enabled=recorder_enabled)
+        ),
+    )
     info = ServerInfo("1.2.3", "instance", PROTOCOL_VERSIONS, ("recorder",), recorder_enabled)
     server = _server(runtime_limits.max_message_bytes)
     health = add_services(server, sessions, info, channelz=channelz)

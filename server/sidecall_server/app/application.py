@@ -9,6 +9,7 @@ import grpc.aio
 
 from sidecall_server.app.settings import Settings
 from sidecall_server.app.version import server_version
+from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.services import add_services
 from sidecall_server.runtime.connection import PROTOCOL_VERSIONS
 from sidecall_server.runtime.sessions import Sessions
@@ -26,7 +27,8 @@ class SidecallApplication:
         self.instance_id = secrets.token_hex(8)
         self._channelz = settings.channelz
         limits = settings.runtime_limits()
-        self._sessions = Sessions(limits, ProtobufCodec(limits, self.instance_id))
+        defaults = SessionOptions(recorder_enabled=settings.recorder_enabled)
+        self._sessions = Sessions(limits, ProtobufCodec(limits, self.instance_id, defaults))
         self._info = ServerInfo(
             version=server_version(),
             instance_id=self.instance_id,

@@ -15,6 +15,7 @@ from sidecall_server.domain.call_machine import Phase
 from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
 from sidecall_server.domain.errors import FieldViolation, Reason
 from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.hooks import HookKind
 from sidecall_server.domain.outcome import CallOutcome
 from sidecall_server.domain.outputs import ToolOutput
 from sidecall_server.domain.projection import FailureProjection, Projection
@@ -306,6 +307,7 @@ class CallCompleted(NamedTuple):
     outcome: CallOutcome
     projection: Projection | FailureProjection | None
     views: tuple[View, ...]
+    hook_kind: HookKind
     additional_contexts: tuple[str, ...]
     durations: CallDurations
 

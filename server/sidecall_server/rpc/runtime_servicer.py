@@ -8,9 +8,7 @@ import grpc.aio
 from sidecall.v1 import runtime_service_pb2 as pb
 from sidecall.v1 import runtime_service_pb2_grpc
 
-from sidecall_server.domain.hooks import HookKind
 from sidecall_server.rpc.lookup import find_session, page_items, read_page_token
-from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.call_outcome import read_call_reference
 from sidecall_server.wire.runtime import (
@@ -56,7 +54,7 @@ class RuntimeServicer(runtime_service_pb2_grpc.RuntimeServiceServicer):
         problems.check()
         session = find_session(self._sessions, request.session_id, context)
         call = session.find_call(reference)
-        return write_call(session.id, call, views, _hook_kind(call))
+        return write_call(session.id, call, views)
 
     async def ListToolCalls(
         self, request: pb.ListToolCallsRequest, context: Context
@@ -72,7 +70,7 @@ class RuntimeServicer(runtime_service_pb2_grpc.RuntimeServiceServicer):
         page = left[: page_items(request.page_size)]
         views = None if request.include_projections else ()
         return pb.ListToolCallsResponse(
-            calls=[write_call(session.id, call, views, _hook_kind(call)) for call in page],
+            calls=[write_call(session.id, call, views) for call in page],
             next_page_token=str(page[-1].dispatch_order) if len(left) > len(page) else "",
         )
 
@@ -87,8 +85,3 @@ class RuntimeServicer(runtime_service_pb2_grpc.RuntimeServiceServicer):
         self, request: pb.NormalizePromptRequest, context: Context
     ) -> pb.NormalizePromptResponse:
         return normalize_prompt(request)
-
-
-def _hook_kind(call: Call) -> HookKind:
-    tool = call.state.tool
-    return HookKind.DEFAULT if tool is None else tool.hook_kind

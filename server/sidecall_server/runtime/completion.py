@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sidecall_server.domain.frames import CallCompleted
+from sidecall_server.domain.hooks import HookKind
 from sidecall_server.domain.outcome import Aborted, Completed, ModelFailure
 from sidecall_server.domain.outputs import AbortedOutput, ToolOutput
 from sidecall_server.domain.projection import FailureProjection, Projection
@@ -27,6 +28,7 @@ def completed_frame(call: Call, options: SessionOptions) -> CallCompleted:
         outcome,
         projection_of(call),
         views,
+        HookKind.DEFAULT if call.state.tool is None else call.state.tool.hook_kind,
         call.state.contexts,
         call.durations(),
     )

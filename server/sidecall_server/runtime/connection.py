@@ -18,6 +18,7 @@ from sidecall_server.domain.errors import (
     FailedPrecondition,
     InvalidArgument,
     Reason,
+    ResourceExhausted,
 )
 from sidecall_server.domain.frames import (
     CallReference,
@@ -40,6 +41,7 @@ from sidecall_server.domain.frames import (
     UpdateTools,
     Welcome,
 )
+from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.runtime.outbox import FrameCodec
 from sidecall_server.runtime.resume import resend_after_gap
 
@@ -92,9 +94,9 @@ class Connection:
             self._refuse(0, None, error)
             return
         if self._session is None:
-            self._handshake(envelope)
+            self._handshake(envelope, len(message))
         else:
-            self._take(self._session, envelope)
+            self._take(self._session, envelope, len(message))
 
     async def ready_to_read(self) -> None:
         """Wait while too much waits to be written: an agent that does not read is not read."""
@@ -117,16 +119,18 @@ class Connection:
             DomainError: why the stream has to end.
         """
         while True:
-            for message in self._ready():
+            self._wake.clear()
+            ready = self._ready()
+            for message in ready:
                 self._last_said = self._loop.time()
                 yield message
+            if ready:
+                continue
             if self._error is not None:
                 raise self._error
             if self._finished:
                 return
-            self._wake.clear()
-            if not self._anything_waits():
-                await self._wake.wait()
+            await self._wake.wait()
 
     def wake(self) -> None:
         """There is something to write, or the connection has ended."""
@@ -145,15 +149,6 @@ class Connection:
 
     # --- details ----------------------------------------------------------------------
 
-    def _anything_waits(self) -> bool:
-        session = self._session
-        return bool(
-            self._unnumbered
-            or self._replay
-            or self._finished
-            or (session is not None and session.connection is self and session.outbox.backlog)
-        )
-
     def _ready(self) -> list[bytes]:
         """One round of messages: few enough that new control frames soon get their turn."""
         session = self._session
@@ -171,7 +166,7 @@ class Connection:
             self._room.set()
         return ready
 
-    def _handshake(self, envelope: Envelope) -> None:
+    def _handshake(self, envelope: Envelope, size_bytes: int) -> None:
         try:
             hello = self._codec.decode(envelope.frames[0]) if envelope.frames else None
             if not isinstance(hello, Hello):
@@ -184,7 +179,7 @@ class Connection:
             return
         rest = Envelope(envelope.sequence, envelope.acknowledged, envelope.frames[1:])
         if rest.frames and self._session is not None:
-            self._take(self._session, rest, first_index=1)
+            self._take(self._session, rest, size_bytes, first_index=1)
 
     def _attach(self, hello: Hello) -> None:
         version = max(set(hello.protocol_versions) & set(PROTOCOL_VERSIONS), default=None)
@@ -195,7 +190,12 @@ class Connection:
                 reason=Reason.PROTOCOL_VERSION_UNSUPPORTED,
             )
         session, first = self._sessions.attachable(hello, self._owner)
-        session.declare(hello.tools, hello.hooks)
+        try:
+            session.declare(hello.tools, hello.hooks)
+        except DomainError:
+            if not hello.session_id:
+                self._sessions.delete(session.id, self._owner)
+            raise
         before, session.connection = session.connection, None
         if before is not None:
             before.end(
@@ -226,13 +226,18 @@ class Connection:
         session.attached(self)
         self.wake()
 
-    def _take(self, session: Session, envelope: Envelope, first_index: int = 0) -> None:
+    def _take(
+        self, session: Session, envelope: Envelope, size_bytes: int, first_index: int = 0
+    ) -> None:
         try:
             session.outbox.acknowledge(envelope.acknowledged)
         except DomainError as error:
             self._refuse(envelope.sequence, None, error)
             return
         if envelope.sequence and not self._next_in_sequence(session, envelope):
+            return
+        if size_bytes > session.limits.max_message_bytes:
+            self._refuse(envelope.sequence, None, message_too_large(size_bytes, session.limits))
             return
         for index, data in enumerate(envelope.frames, first_index):
             frame: ClientFrame | Chunk | None = None
@@ -349,6 +354,16 @@ class Connection:
         self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
 
 
+def message_too_large(size_bytes: int, limits: RuntimeLimits) -> ResourceExhausted:
+    """A message that the transport let through, but that is above the limit."""
+    return ResourceExhausted(
+        f"the message has {size_bytes} bytes, max_message_bytes is {limits.max_message_bytes};"
+        " send large frames as OutputChunk",
+        reason=Reason.MESSAGE_TOO_LARGE,
+        subject="max_message_bytes",
+    )
+
+
 # --- what each frame does -------------------------------------------------------------
 
 
@@ -390,8 +405,8 @@ def _heartbeat(connection: Connection, session: Session, frame: Heartbeat) -> No
 
 
 def _detach(connection: Connection, session: Session, frame: Detach) -> None:
+    connection.end(None)  # first: the end is the agent's own wish
     session.detach(close_session=frame.close_session)
-    connection.end(None)
 
 
 _HANDLERS: dict[type, Callable[[Connection, Session, object], None]] = {

@@ -267,7 +267,9 @@ class Session:
         Raises:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
         """
-        call = self._invocations.get(invocation_token)
+        call = self._invocations.get(invocation_token) or self._hook_invocations.get(
+            invocation_token
+        )
         if call is not None:
             call.torn_down()
         elif not self._issued(invocation_token):
@@ -511,16 +513,14 @@ class Session:
         self._count_record_bytes()
         self.transfers.clear()
         self.registry.session_closed(self)
-        self._wake_writer()
+        if self.connection is not None:
+            self.connection.end(closed_error(self.id))
         return aborted
 
     def require_open(self) -> None:
         """Raises FailedPrecondition when the session is closed; else it counts as used."""
         if self.state is SessionState.CLOSED:
-            raise FailedPrecondition(
-                f"the session {self.id!r} is closed; create a new one",
-                reason=Reason.SESSION_CLOSED,
-            )
+            raise closed_error(self.id)
         self.touch()
 
     def touch(self) -> None:
@@ -672,3 +672,10 @@ class Session:
     def _wake_writer(self) -> None:
         if self.connection is not None:
             self.connection.wake()
+
+
+def closed_error(session_id: str) -> FailedPrecondition:
+    """What a closed session answers."""
+    return FailedPrecondition(
+        f"the session {session_id!r} is closed; create a new one", reason=Reason.SESSION_CLOSED
+    )

@@ -42,7 +42,6 @@ class Sessions:
         self.limits = limits
         self.codec = codec
         self.wall_clock = wall_clock
-        self.instance_id = secrets.token_hex(8)
         self.calls_in_flight = 0
         self.record_bytes = 0
         self.draining = False

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
-from sidecall.v1 import call_outcome_pb2
 from sidecall.v1 import runtime_stream_pb2 as pb
 
 from sidecall_server.domain.declarations import (
@@ -19,9 +18,7 @@ from sidecall_server.domain.declarations import (
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
     Block,
-    CallReference,
     CancelCalls,
-    CancelTarget,
     Chunk,
     ClientFrame,
     Detach,
@@ -51,6 +48,8 @@ from sidecall_server.domain.limits import (
 )
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.truncation import decode_lossy
+from sidecall_server.wire.call_outcome import read_call_reference
+from sidecall_server.wire.runtime import read_cancel_target
 from sidecall_server.wire.session import read_session_options, read_turn_options
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS, read_tool_call, read_tool_name
 from sidecall_server.wire.tool_output import read_tool_output, read_views
@@ -85,41 +84,46 @@ _PROCEED: Final = Proceed()
 _HEARTBEAT: Final = Heartbeat()
 
 
-def read_client_frame(data: bytes) -> ClientFrame | Chunk:
-    """One frame of an agent.
+class ClientFrames:
+    """Reads frames; knows what the options of a new session are where it does not say."""
 
-    Raises:
-        InvalidArgument: it is not a frame, or its fields cannot be used.
-    """
-    try:
-        message = pb.ClientFrame.FromString(data)
-    except DecodeError:
-        raise InvalidArgument(
-            "the frame is not a sidecall.v1.ClientFrame; a `string` field may hold bytes that are"
-            " not UTF-8",
-            reason=Reason.INVALID_FIELD,
-        ) from None
-    kind = message.WhichOneof("frame")
-    if kind is None:
-        raise missing("frame", _READERS)
-    return _READERS[kind](getattr(message, kind), kind, len(data))
+    def __init__(self, default_options: SessionOptions) -> None:
+        self._default_options = default_options
 
+    def read(self, data: bytes) -> ClientFrame | Chunk:
+        """One frame of an agent.
 
-def _hello(message: pb.Hello, path: str, size: int) -> Hello:
-    if not message.protocol_versions:
-        raise missing(f"{path}.protocol_versions")
-    return Hello(
-        tuple(message.protocol_versions),
-        read_id(message.session_id, f"{path}.session_id"),
-        message.resume_token,
-        message.last_sequence_received,
-        read_session_options(message.options, f"{path}.options")
-        if message.HasField("options")
-        else SessionOptions(),
-        _tools(message.tools, f"{path}.tools"),
-        _hooks(message.hooks, f"{path}.hooks"),
-        message.client_name,
-    )
+        Raises:
+            InvalidArgument: it is not a frame, or its fields cannot be used.
+        """
+        try:
+            message = pb.ClientFrame.FromString(data)
+        except DecodeError:
+            raise InvalidArgument(
+                "the frame is not a sidecall.v1.ClientFrame; a `string` field may hold bytes that"
+                " are not UTF-8",
+                reason=Reason.INVALID_FIELD,
+            ) from None
+        kind = message.WhichOneof("frame")
+        if kind is None:
+            raise missing("frame", ("hello", *_READERS))
+        if kind == "hello":
+            return self._hello(message.hello)
+        return _READERS[kind](getattr(message, kind), kind, len(data))
+
+    def _hello(self, message: pb.Hello) -> Hello:
+        if not message.protocol_versions:
+            raise missing("hello.protocol_versions")
+        return Hello(
+            tuple(message.protocol_versions),
+            read_id(message.session_id, "hello.session_id"),
+            message.resume_token,
+            message.last_sequence_received,
+            read_session_options(message.options, "hello.options", self._default_options),
+            _tools(message.tools, "hello.tools"),
+            _hooks(message.hooks, "hello.hooks"),
+            message.client_name,
+        )
 
 
 def _update_tools(message: pb.UpdateTools, path: str, size: int) -> UpdateTools:
@@ -189,29 +193,6 @@ def _cancel_calls(message: pb.CancelCalls, path: str, size: int) -> CancelCalls:
     return CancelCalls(message.cancel_id, read_cancel_target(message.target, f"{path}.target"))
 
 
-def read_cancel_target(message: pb.CancelTarget, path: str) -> CancelTarget:
-    """Which calls to cancel."""
-    kind = read_oneof(message, "target", path, ("calls", "turn_id", "all"))
-    if kind == "calls":
-        return CancelTarget(
-            calls=tuple(
-                read_call_reference(call, f"{path}.calls.calls[{index}]")
-                for index, call in enumerate(message.calls.calls)
-            )
-        )
-    if kind == "turn_id":
-        return CancelTarget(turn_id=read_required_id(message.turn_id, f"{path}.turn_id"))
-    return CancelTarget()
-
-
-def read_call_reference(message: call_outcome_pb2.CallReference, path: str) -> CallReference:
-    """Names one call; its turn may be unknown to the sender (empty)."""
-    return CallReference(
-        read_id(message.turn_id, f"{path}.turn_id"),
-        read_required_id(message.call_id, f"{path}.call_id"),
-    )
-
-
 def _teardown_complete(message: pb.TeardownComplete, path: str, size: int) -> TeardownComplete:
     return TeardownComplete(_token(message.invocation_token, f"{path}.invocation_token"))
 
@@ -240,9 +221,7 @@ def _detach(message: pb.Detach, path: str, size: int) -> Detach:
 
 
 def _tools(messages: Any, path: str) -> tuple[ToolDeclaration, ...]:
-    return tuple(
-        _tool(message, f"{path}[{index}]") for index, message in enumerate(messages)
-    )
+    return tuple(_tool(message, f"{path}[{index}]") for index, message in enumerate(messages))
 
 
 def _tool(message: pb.ToolDeclaration, path: str) -> ToolDeclaration:
@@ -306,7 +285,6 @@ _ERRORS: Final[Mapping[str, Callable[[str], RespondToModel | FatalError | Unhand
 }
 
 _READERS: Final[Mapping[str, Callable[[Any, str, int], ClientFrame | Chunk]]] = {
-    "hello": _hello,
     "update_tools": _update_tools,
     "dispatch_call": _dispatch_call,
     "handler_result": _handler_result,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sidecall_server.domain.frames import Chunk, ClientFrame, Envelope, ServerFrame
 from sidecall_server.domain.runtime_limits import RuntimeLimits
-from sidecall_server.wire.client_frames import read_client_frame
+from sidecall_server.domain.session_options import SessionOptions
+from sidecall_server.wire.client_frames import ClientFrames
 from sidecall_server.wire.envelope import open_envelope, seal_envelope
 from sidecall_server.wire.server_frames import ServerFrames, write_chunk
 
@@ -12,12 +13,15 @@ from sidecall_server.wire.server_frames import ServerFrames, write_chunk
 class ProtobufCodec:
     """Frames and messages as protobuf."""
 
-    def __init__(self, limits: RuntimeLimits, instance_id: str) -> None:
-        self._frames = ServerFrames(limits, instance_id)
+    def __init__(
+        self, limits: RuntimeLimits, instance_id: str, default_options: SessionOptions
+    ) -> None:
+        self._server_frames = ServerFrames(limits, instance_id)
+        self._client_frames = ClientFrames(default_options)
 
     def encode(self, frame: ServerFrame) -> bytes:
         """One frame of the server."""
-        return self._frames.write(frame).SerializeToString()
+        return self._server_frames.write(frame).SerializeToString()
 
     def encode_chunk(self, chunk: Chunk) -> bytes:
         """One piece of a frame, as a frame."""
@@ -25,7 +29,7 @@ class ProtobufCodec:
 
     def decode(self, data: bytes) -> ClientFrame | Chunk:
         """One frame of an agent. Raises InvalidArgument for one that cannot be used."""
-        return read_client_frame(data)
+        return self._client_frames.read(data)
 
     def seal(self, envelope: Envelope) -> bytes:
         """A message."""

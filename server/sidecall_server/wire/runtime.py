@@ -14,7 +14,6 @@ from sidecall_server.domain.frames import (
     CancelledCall,
     CancelTarget,
 )
-from sidecall_server.domain.hooks import HookKind
 from sidecall_server.domain.limits import MAX_ID_BYTES, MAX_TOOL_NAME_BYTES
 from sidecall_server.domain.prompt import (
     NormalisedPrompt,
@@ -113,10 +112,7 @@ def write_limits(limits: RuntimeLimits) -> pb.RuntimeLimits:
 
 
 def write_call(
-    session_id: str,
-    call: EndedCall,
-    views: Sequence[View] | None,
-    hook_kind: HookKind = HookKind.DEFAULT,
+    session_id: str, call: EndedCall, views: Sequence[View] | None
 ) -> pb.GetToolCallResponse:
     """A call and, of those made when it ended, the views that are wanted (None: all)."""
     completed = call.completed
@@ -125,7 +121,7 @@ def write_call(
         made = completed.views
         wanted = made if views is None else [view for view in views if view in made]
         if wanted or views is None:
-            projections = write_projections(completed.projection, wanted, hook_kind)
+            projections = write_projections(completed.projection, wanted, completed.hook_kind)
     return pb.GetToolCallResponse(call=write_call_status(session_id, call), projections=projections)
 
 

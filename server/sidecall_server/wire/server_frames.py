@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sidecall.v1 import call_outcome_pb2, errors_pb2, tool_output_pb2
+from sidecall.v1 import errors_pb2, tool_output_pb2
 from sidecall.v1 import runtime_stream_pb2 as pb
 
 from sidecall_server.domain.declarations import HookPoint
@@ -13,9 +13,6 @@ from sidecall_server.domain.frames import (
     AbortHandler,
     CallAccepted,
     CallCompleted,
-    CallReference,
-    CancelDisposition,
-    CancelledCall,
     CancelResult,
     Chunk,
     Drain,
@@ -34,8 +31,10 @@ from sidecall_server.wire.call_outcome import (
     CALL_PHASE_NUMBERS,
     write_call_durations,
     write_call_outcome,
+    write_call_reference,
 )
 from sidecall_server.wire.durations import write_duration
+from sidecall_server.wire.runtime import write_cancelled
 from sidecall_server.wire.tool_call import TOOL_MODE_NUMBERS, write_tool_call
 from sidecall_server.wire.tool_output import write_projections
 
@@ -48,23 +47,6 @@ _HOOK_POINTS: Final = {
     HookPoint.PRE_TOOL_USE: pb.HOOK_POINT_PRE_TOOL_USE,
     HookPoint.POST_TOOL_USE: pb.HOOK_POINT_POST_TOOL_USE,
 }
-_DISPOSITIONS: Final = {
-    CancelDisposition.ACCEPTED: pb.CANCEL_DISPOSITION_ACCEPTED,
-    CancelDisposition.ALREADY_TERMINAL: pb.CANCEL_DISPOSITION_ALREADY_TERMINAL,
-    CancelDisposition.UNKNOWN: pb.CANCEL_DISPOSITION_UNKNOWN,
-}
-
-
-def write_reference(call: CallReference) -> call_outcome_pb2.CallReference:
-    """Names one call."""
-    return call_outcome_pb2.CallReference(turn_id=call.turn_id, call_id=call.call_id)
-
-
-def write_cancelled_call(entry: CancelledCall) -> pb.CancelledCall:
-    """What a cancel did to one call."""
-    return pb.CancelledCall(
-        call=write_reference(entry.call), disposition=_DISPOSITIONS[entry.disposition]
-    )
 
 
 def write_chunk(chunk: Chunk) -> pb.ServerFrame:
@@ -116,7 +98,7 @@ class ServerFrames:
 def _call_accepted(frame: CallAccepted) -> pb.ServerFrame:
     return pb.ServerFrame(
         call_accepted=pb.CallAccepted(
-            call=write_reference(frame.call),
+            call=write_call_reference(frame.call),
             dispatch_order=frame.dispatch_order,
             phase=CALL_PHASE_NUMBERS[frame.phase],
             duplicate=frame.duplicate,
@@ -128,7 +110,7 @@ def _invoke_hook(frame: InvokeHook) -> pb.ServerFrame:
     return pb.ServerFrame(
         invoke_hook=pb.InvokeHook(
             hook_token=frame.hook_token,
-            call=write_reference(frame.call),
+            call=write_call_reference(frame.call),
             point=_HOOK_POINTS[frame.point],
             payload=_hook_view(frame.payload),
             timeout=write_duration(frame.timeout_seconds),
@@ -162,7 +144,7 @@ def _abort_handler(frame: AbortHandler) -> pb.ServerFrame:
     return pb.ServerFrame(
         abort_handler=pb.AbortHandler(
             token=frame.token,
-            call=write_reference(frame.call),
+            call=write_call_reference(frame.call),
             reason=ABORT_REASON_NUMBERS[frame.reason],
             wait_for_teardown=frame.wait_for_teardown,
             teardown_timeout=write_duration(frame.teardown_timeout_seconds),
@@ -174,10 +156,12 @@ def _call_completed(frame: CallCompleted) -> pb.ServerFrame:
     projection = frame.projection
     return pb.ServerFrame(
         call_completed=pb.CallCompleted(
-            call=write_reference(frame.call),
+            call=write_call_reference(frame.call),
             dispatch_order=frame.dispatch_order,
             outcome=write_call_outcome(frame.outcome),
-            projections=None if projection is None else write_projections(projection, frame.views),
+            projections=None
+            if projection is None
+            else write_projections(projection, frame.views, frame.hook_kind),
             additional_contexts=frame.additional_contexts,
             durations=write_call_durations(frame.durations),
         )
@@ -186,9 +170,7 @@ def _call_completed(frame: CallCompleted) -> pb.ServerFrame:
 
 def _cancel_result(frame: CancelResult) -> pb.ServerFrame:
     return pb.ServerFrame(
-        cancel_result=pb.CancelResult(
-            cancel_id=frame.cancel_id, calls=[write_cancelled_call(call) for call in frame.calls]
-        )
+        cancel_result=pb.CancelResult(cancel_id=frame.cancel_id, calls=write_cancelled(frame.calls))
     )
 
 
@@ -211,7 +193,7 @@ def _frame_error(frame: FrameError) -> pb.ServerFrame:
                 pb.FieldViolation(field=violation.field, description=violation.description)
                 for violation in frame.field_violations
             ],
-            call=None if frame.call is None else write_reference(frame.call),
+            call=None if frame.call is None else write_call_reference(frame.call),
         )
     )
 

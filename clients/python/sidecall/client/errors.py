@@ -103,7 +103,7 @@ def error_of(call: grpc.RpcError) -> SidecallError:
     violations: tuple[FieldViolation, ...] = ()
     retry_after: float | None = None
     try:
-        status = rpc_status.from_call(call)
+        status = rpc_status.from_call(call)  # type: ignore[arg-type]  # an RpcError is a Call
     except ValueError:  # details that contradict the status are not ours
         status = None
     for detail in status.details if status is not None else ():
