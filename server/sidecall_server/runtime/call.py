@@ -124,6 +124,14 @@ class Call:
         source = self.dispatch.call.source
         return source.cell_id if isinstance(source, CodeMode) else ""
 
+    @property
+    def teardown_seconds(self) -> float:
+        """How long its teardown may take: as its tool says, within the server's limit."""
+        tool = self.state.tool
+        assert tool is not None, "only a known tool is torn down"
+        limit = self._session.limits.max_teardown_timeout_seconds
+        return min(tool.teardown_timeout_seconds, limit)
+
     def durations(self) -> CallDurations:
         """Where the time went so far."""
         return CallDurations(
@@ -262,7 +270,6 @@ class Call:
         if self.hook is not None and self.phase is Phase.TERMINAL and self._session.withdraw(work):
             return
         waiting = self.phase is Phase.TEARDOWN
-        tool = self.state.tool
         token = work.hook_token if isinstance(work, InvokeHook) else work.invocation_token
         self._session.send(
             AbortHandler(
@@ -270,18 +277,15 @@ class Call:
                 self.reference,
                 self._cancel_reason,
                 waiting,
-                tool.teardown_timeout_seconds if waiting and tool is not None else 0.0,
+                self.teardown_seconds if waiting else 0.0,
             ),
             control=not self._session.outbox.waits(work),
         )
 
     def _start_teardown_timer(self) -> None:
-        tool = self.state.tool
-        assert tool is not None, "only a known tool is torn down"
-        seconds = min(
-            tool.teardown_timeout_seconds, self._session.limits.max_teardown_timeout_seconds
+        self._teardown_timer = self._session.call_later(
+            self.teardown_seconds, self._teardown_timed_out
         )
-        self._teardown_timer = self._session.call_later(seconds, self._teardown_timed_out)
 
     def _leave_gate(self) -> None:
         self._session.leave_gate(self)

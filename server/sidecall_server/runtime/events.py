@@ -1,7 +1,7 @@
 """The watchers of a session's events.
 
-Emitting never waits: a watcher that reads slowly loses events, and is told how many right
-before the next one it gets.
+Emitting never waits: a watcher that reads slowly loses events, and is told how many in their
+place.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Watcher:
         self._capacity = capacity
         self._events: deque[NumberedEvent] = deque()
         self._lost = 0
+        self._last_lost: NumberedEvent | None = None
         self._ended = False
         self._wake = asyncio.Event()
         self.first_number = first_number
@@ -31,10 +32,9 @@ class Watcher:
         """Take an event, or count it as lost."""
         if len(self._events) >= self._capacity:
             self._lost += 1
+            self._last_lost = event
             return
-        if self._lost:
-            self._events.append(NumberedEvent(event.number - 1, event.time, EventsLost(self._lost)))
-            self._lost = 0
+        self._tell_lost()
         self._events.append(event)
         self._wake.set()
 
@@ -53,11 +53,20 @@ class Watcher:
 
     async def __anext__(self) -> NumberedEvent:
         while not self._events:
+            self._tell_lost()
+            if self._events:
+                break
             if self._ended:
                 raise StopAsyncIteration
             self._wake.clear()
             await self._wake.wait()
         return self._events.popleft()
+
+    def _tell_lost(self) -> None:
+        if self._last_lost is not None:
+            self._events.append(self._last_lost._replace(event=EventsLost(self._lost)))
+            self._lost = 0
+            self._last_lost = None
 
 
 class EventFanOut:

@@ -34,6 +34,6 @@ def resend_after_gap(session: Session) -> None:
                     call.reference,
                     call.state.claim.reason if call.state.claim else AbortReason.CANCELLED,
                     True,
-                    session.limits.max_teardown_timeout_seconds,
+                    call.teardown_seconds,
                 )
             )

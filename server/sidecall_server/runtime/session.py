@@ -481,6 +481,7 @@ class Session:
             self._grace_timer = None
         self.connection = connection
         self._move_to(SessionState.ATTACHED)
+        self.registry.tell_drain(self)
 
     def connection_lost(self, connection: Connection) -> None:
         """The connection ended without Detach: wait for the agent to come back."""

@@ -44,12 +44,17 @@ class Sessions:
         self.wall_clock = wall_clock
         self.calls_in_flight = 0
         self.record_bytes = 0
-        self.draining = False
+        self._drain_deadline: float | None = None
         self._sessions: dict[str, Session] = {}
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._created = 0
         self._idle = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def draining(self) -> bool:
+        """Whether the server shuts down."""
+        return self._drain_deadline is not None
 
     @property
     def record_allowance_bytes(self) -> int:
@@ -176,12 +181,11 @@ class Sessions:
 
         Afterwards every stream has been told to end.
         """
-        self.draining = True
+        self._drain_deadline = asyncio.get_running_loop().time() + seconds
         for session in self._sessions.values():
             if session.connection is not None:
-                session.send(Drain(seconds), control=True)
-        deadline = asyncio.get_running_loop().time() + seconds
-        while self.calls_in_flight and (left := deadline - asyncio.get_running_loop().time()) > 0:
+                self.tell_drain(session)
+        while self.calls_in_flight and (left := self._drain_seconds_left()) > 0:
             self._idle.clear()
             try:
                 await asyncio.wait_for(self._idle.wait(), left)
@@ -193,6 +197,11 @@ class Sessions:
                 session.connection.end(
                     Unavailable("the server shuts down; go to another, or try again later")
                 )
+
+    def tell_drain(self, session: Session) -> None:
+        """Tell an attached session how long a drain still takes, if there is one."""
+        if self.draining:
+            session.send(Drain(self._drain_seconds_left()), control=True)
 
     def call_ended(self) -> None:
         """A call has its outcome."""
@@ -207,6 +216,10 @@ class Sessions:
             self._idle_timer = None
         for session in list(self._sessions.values()):
             session.close(AbortReason.DRAINED)
+
+    def _drain_seconds_left(self) -> float:
+        assert self._drain_deadline is not None, "the server drains"
+        return max(0.0, self._drain_deadline - asyncio.get_running_loop().time())
 
     def _forget(self, session_id: str) -> None:
         self._sessions.pop(session_id, None)

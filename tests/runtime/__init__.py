@@ -1,0 +1,1 @@
+"""The runtime without gRPC and protobuf: real sessions, a clock that tests move by hand."""
