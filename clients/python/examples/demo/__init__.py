@@ -1,0 +1,1 @@
+"""An example agent with real tools: `python -m demo`. Start with `agent`."""
