@@ -1,0 +1,1 @@
+"""Whole agents against a whole sidecar."""
