@@ -1,0 +1,1 @@
+"""The Python client: its parts alone, and whole against a real server."""

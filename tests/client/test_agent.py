@@ -1,0 +1,493 @@
+"""An agent against a real sidecar process: the whole loop, ordered by events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sidecall.client import (
+    Aborted,
+    Agent,
+    AlreadyExistsError,
+    Block,
+    CallReference,
+    Completed,
+    Custom,
+    Endpoint,
+    FailedPreconditionError,
+    FatalError,
+    FatalFailure,
+    Feedback,
+    Function,
+    Hook,
+    HookInput,
+    InvalidArgumentError,
+    Invocation,
+    JsonOutput,
+    ModelFailure,
+    PromptOutput,
+    RespondToModelError,
+    Rewrite,
+    SessionLostError,
+    SessionOptions,
+    SidecallError,
+    Tool,
+    ToolCall,
+    UnavailableError,
+    connect,
+    spawn,
+)
+
+SIDECALL = str(Path(sys.executable).parent / "sidecall")
+
+
+class Bench:
+    """Handlers that say when they run and wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.started: dict[str, asyncio.Event] = {}
+        self.let_go: dict[str, asyncio.Event] = {}
+        self.cancelled: dict[str, asyncio.Event] = {}
+        self.running = 0
+        self.most = 0
+
+    def event(self, events: dict[str, asyncio.Event], call_id: str) -> asyncio.Event:
+        return events.setdefault(call_id, asyncio.Event())
+
+    async def hold(self, invocation: Invocation) -> str:
+        call_id = invocation.call.call_id
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.event(self.started, call_id).set()
+        try:
+            await self.event(self.let_go, call_id).wait()
+        except asyncio.CancelledError:
+            self.event(self.cancelled, call_id).set()
+            raise
+        finally:
+            self.running -= 1
+        return f"held {call_id}"
+
+    async def begun(self, call_id: str) -> None:
+        await self.event(self.started, call_id).wait()
+
+    def release(self, *call_ids: str) -> None:
+        for call_id in call_ids:
+            self.event(self.let_go, call_id).set()
+
+
+async def echo(invocation: Invocation) -> str:
+    payload = invocation.call.payload
+    return payload.input if isinstance(payload, Custom) else str(invocation.arguments)
+
+
+async def raises(invocation: Invocation) -> str:
+    errors: dict[str, Exception] = {
+        "model": RespondToModelError("try again"),
+        "fatal": FatalError("no more"),
+        "bug": ZeroDivisionError("oops"),
+    }
+    raise errors[invocation.arguments["kind"]]
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    async with spawn(executable=SIDECALL) as spawned:
+        yield spawned
+
+
+@contextlib.asynccontextmanager
+async def attached(
+    endpoint: Endpoint, bench: Bench | None = None, hooks: Sequence[Hook] = (), **options: Any
+) -> AsyncIterator[Agent]:
+    bench = bench or Bench()
+    tools = [
+        Tool("echo", echo, parallel=True, payload_kinds=["function", "custom"]),
+        Tool("hold", bench.hold, parallel=True),
+        Tool("alone", bench.hold),
+        Tool("shell", bench.hold, cancel_mode="wait_for_teardown"),
+        Tool("raises", raises),
+    ]
+    async with asyncio.timeout(60), connect(endpoint, tools=tools, hooks=hooks, **options) as agent:
+        yield agent
+
+
+def call(call_id: str, name: str = "echo", arguments: str = "{}", turn: str = "t") -> ToolCall:
+    return ToolCall(call_id, name, Function(arguments), turn_id=turn)
+
+
+def said(result: Any) -> Any:
+    return result.response_item["output"]
+
+
+async def test_a_call_runs_its_handler_and_comes_back(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        result = await agent.call(call("a", arguments='{"x": 1}'))
+        assert result.outcome == Completed(success=True)
+        assert said(result) == "{'x': 1}"
+        assert result.handler_seconds is not None
+        custom = ToolCall("b", "echo", Custom("free text"), turn_id="t")
+        assert said(await agent.call(custom)) == "free text"
+
+
+async def test_a_turn_gives_its_outputs_in_call_order(endpoint: Endpoint) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        turn = agent.turn("t")
+        pending = [turn.dispatch(call(name, "hold")) for name in "abc"]
+        for name in "abc":
+            await bench.begun(name)
+        assert bench.most == 3, "they run side by side"
+        for index in (2, 0, 1):
+            bench.release("abc"[index])
+            await pending[index]
+        results = await turn.results()
+        assert [result.call.call_id for result in results] == ["a", "b", "c"]
+        assert [result.dispatch_order for result in results] == [1, 2, 3]
+        assert all(
+            f"held {name}" in item
+            for name, item in zip("abc", await turn.response_items(), strict=True)
+        )
+
+
+async def test_tools_that_do_not_share_run_one_by_one(endpoint: Endpoint) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        first, second = agent.dispatch(call("a", "alone")), agent.dispatch(call("b", "alone"))
+        await bench.begun("a")
+        bench.release("a", "b")
+        await first
+        await second
+        assert bench.most == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("model", ModelFailure("try again")),
+        ("fatal", FatalFailure("no more")),
+        ("bug", FatalFailure("tool task failed to receive: oops")),
+    ],
+)
+async def test_a_handler_s_error_is_what_it_says_it_is(
+    endpoint: Endpoint, kind: str, outcome: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with attached(endpoint) as agent:
+        result = await agent.call(call("a", "raises", f'{{"kind":"{kind}"}}'))
+        assert result.outcome == outcome
+        if isinstance(outcome, FatalFailure):
+            with pytest.raises(FailedPreconditionError) as refused:
+                await agent.call(call("b"))
+            assert refused.value.reason == "TURN_ENDED"
+            assert (await agent.call(call("c", turn="next"))).outcome == Completed(success=True)
+    assert ("oops" in caplog.text) == (kind == "bug"), "a program error is for the maintainer"
+
+
+async def test_an_option_lets_the_model_read_unmapped_errors(endpoint: Endpoint) -> None:
+    async with attached(endpoint, unhandled_errors="respond_to_model") as agent:
+        result = await agent.call(call("a", "raises", '{"kind":"bug"}'))
+        assert result.outcome == ModelFailure("oops")
+
+
+async def test_arguments_that_are_not_json_are_the_model_s_to_mend(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        result = await agent.call(call("a", arguments="{"))
+        assert isinstance(result.outcome, ModelFailure)
+        assert result.outcome.message.startswith("failed to parse function arguments")
+        assert said(await agent.call(call("b", arguments=" "))) == "{}"
+
+
+@pytest.mark.parametrize("name", ["hold", "shell"])
+async def test_cancelling_a_call_cancels_its_task(endpoint: Endpoint, name: str) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        pending = agent.dispatch(call("a", name))
+        await bench.begun("a")
+        assert await pending.cancel() == "accepted"
+        result = await pending
+        outcome = result.outcome
+        assert isinstance(outcome, Aborted)
+        assert (outcome.reason, outcome.progress) == ("cancelled", "handler_interrupted")
+        assert outcome.teardown == ("done" if name == "shell" else "none")
+        await bench.event(bench.cancelled, "a").wait()
+        assert await pending.cancel() == "already_terminal"
+
+
+async def test_cancelling_who_waits_in_call_cancels_the_call(endpoint: Endpoint) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        waiting = asyncio.create_task(agent.call(call("a", "shell")))
+        await bench.begun("a")
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        again = await agent.call(call("a", "shell"))
+        assert isinstance(again.outcome, Aborted), "the same call again has the same outcome"
+
+
+async def test_a_turn_is_cancelled_as_a_whole(endpoint: Endpoint) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        turn = agent.turn("t")
+        turn.dispatch(call("a", "alone"))
+        turn.dispatch(call("b", "alone"))
+        await bench.begun("a")
+        assert set((await turn.cancel()).values()) == {"accepted"}
+        progress = [result.outcome for result in await turn.results()]
+        assert [getattr(outcome, "progress", None) for outcome in progress] == [
+            "handler_interrupted",
+            "not_started",
+        ]
+
+
+async def test_hooks_rewrite_block_and_answer(endpoint: Endpoint) -> None:
+    async def pre(asked: HookInput) -> Rewrite | Block | None:
+        if asked.tool_input == {"x": 1}:
+            return Rewrite.of({"x": 2}, ["was 1"])
+        return Block("not this") if asked.tool_input == {"x": 9} else None
+
+    async def post(asked: HookInput) -> Feedback | None:
+        return Feedback("seen") if asked.tool_response == "{'x': 5}" else None
+
+    hooks = [Hook("pre_tool_use", pre), Hook("post_tool_use", post)]
+    async with attached(endpoint, hooks=hooks) as agent:
+        rewritten = await agent.call(call("a", arguments='{"x":1}'))
+        assert said(rewritten) == "{'x': 2}"
+        assert rewritten.additional_contexts == ("was 1",)
+        blocked = await agent.call(call("b", arguments='{"x":9}'))
+        assert blocked.lifecycle == "blocked"
+        assert said(await agent.call(call("c", arguments='{"x":5}'))) == "seen"
+
+
+async def test_work_goes_on_while_the_connection_is_lost(endpoint: Endpoint) -> None:
+    bench = Bench()
+    connections: list[str] = []
+    resumed = asyncio.Event()
+
+    def connected(outcome: str) -> None:
+        connections.append(outcome)
+        if len(connections) > 1:
+            resumed.set()
+
+    async with attached(endpoint, bench, on_connection=connected) as agent:
+        during, after = agent.dispatch(call("a", "hold")), agent.dispatch(call("b", "hold"))
+        await bench.begun("a")
+        await bench.begun("b")
+        agent.drop_connection()
+        bench.release("a")
+        assert said(await during) == "held a"
+        await resumed.wait()
+        bench.release("b")
+        assert said(await after) == "held b"
+        assert connections == ["new", "resumed"]
+        results = await asyncio.gather(*(agent.call(call(f"n{number}")) for number in range(50)))
+        assert {type(result.outcome) for result in results} == {Completed}
+
+
+async def test_large_arguments_and_outputs_come_whole(endpoint: Endpoint) -> None:
+    async def large(invocation: Invocation) -> JsonOutput:
+        return JsonOutput.of("é" * 1_500_000)
+
+    async with attached(endpoint) as agent:
+        agent.update_tools([Tool("large", large)])
+        result = await agent.call(
+            call("a", "large", '"' + "x" * 1_000_000 + '"'), views=["code_mode"]
+        )
+        assert result.projections is not None
+        assert result.projections.code_mode_json == '"' + "é" * 1_500_000 + '"'
+
+
+async def test_a_tool_that_gets_ready_takes_the_calls_that_wait(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        agent.update_tools([Tool("later", echo, ready=False)])
+        pending = agent.dispatch(call("a", "later"))
+        agent.update_tools([Tool("later", echo)])
+        assert (await pending).outcome == Completed(success=True)
+        agent.update_tools(remove=["later"])
+        gone = await agent.call(call("b", "later"))
+        assert gone.outcome == ModelFailure("unsupported call: later")
+
+
+async def test_records_are_attached_to_what_the_agent_dispatched(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        await agent.call(call("a", arguments='{"n": 1e400}'))
+        assert await agent.register_cell("cell", "a", "t")
+        nested = ToolCall("exec-1", "echo", Function("[]"), turn_id="t", cell_id="cell")
+        result = await agent.call(nested)
+        assert result.projections is not None
+        assert result.projections.code_mode_json == '"[]"'
+        attachment = await agent.attach("r", [PromptOutput("function", "a", "t")], "t")
+        assert attachment.outputs[0].executed_tool_calls_json == (
+            '[{"name":"echo","arguments":{"n":1e400}},{"name":"echo","arguments":[]}]'
+        )
+
+
+async def test_the_same_call_again_runs_once_and_another_payload_conflicts(
+    endpoint: Endpoint,
+) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        pending = agent.dispatch(call("a", "hold"))
+        assert agent.dispatch(call("a", "hold")) is pending
+        with pytest.raises(AlreadyExistsError):
+            agent.dispatch(call("a", "hold", "[]"))
+        bench.release("a")
+        first = await pending
+        assert await agent.call(call("a", "hold")) == first
+        with pytest.raises(AlreadyExistsError) as conflict:
+            await agent.call(call("a", "hold", "[]"))
+        assert conflict.value.reason == "CALL_ID_CONFLICT"
+
+
+async def test_a_call_that_cannot_be_is_refused_with_its_field(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        with pytest.raises(InvalidArgumentError) as refused:
+            await agent.call(call("a", turn=""))
+        (violation,) = refused.value.field_violations
+        assert violation.field == "dispatch_call.call.turn_id"
+        assert (await agent.call(call("b"))).outcome == Completed(success=True)
+
+
+async def test_more_calls_than_the_server_takes_wait_in_the_client() -> None:
+    bench = Bench()
+    async with (
+        spawn(executable=SIDECALL, arguments=["--max-calls-in-flight", "2"]) as small,
+        attached(small, bench) as agent,
+    ):
+        pending = [agent.dispatch(call(name, "hold")) for name in "abcd"]
+        await bench.begun("b")
+        bench.release(*"abcd")
+        outcomes = [(await one).outcome for one in pending]
+        assert outcomes == [Completed(success=True)] * 4
+        assert bench.most <= 2
+
+
+async def test_a_timeout_ends_a_call(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        result = await agent.call(call("a", "hold"), timeout_seconds=0.05)
+        assert isinstance(result.outcome, Aborted)
+        assert result.outcome.reason == "timed_out"
+
+
+async def test_an_agent_attaches_to_a_session_made_before(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        made = await agent.unary.create_session("prepared", SessionOptions(display_name="mine"))
+        assert made.state == "open"
+    async with attached(endpoint, session_id="prepared") as other:
+        assert other.session_id == "prepared"
+        await other.call(call("a"))
+    async with attached(endpoint) as last:
+        with pytest.raises(SidecallError) as closed:
+            await last.unary.record_tool_call("prepared", call("b"))
+        assert closed.value.reason == "SESSION_CLOSED", "leaving the block closed it"
+
+
+async def test_a_killed_sidecar_loses_the_session_and_everyone_is_told(tmp_path: Path) -> None:
+    bench = Bench()
+    address = f"unix://{tmp_path / 's.sock'}"
+    process = await asyncio.create_subprocess_exec(
+        SIDECALL,
+        "serve",
+        "--socket",
+        str(tmp_path / "s.sock"),
+        "--resume-grace-seconds",
+        "1",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    await process.stdout.readline()
+    async with attached(Endpoint(address), bench) as agent:
+        pending = agent.dispatch(call("a", "hold"))
+        await bench.begun("a")
+        process.kill()
+        await process.wait()
+        replacement = await asyncio.create_subprocess_exec(
+            SIDECALL,
+            "serve",
+            "--socket",
+            str(tmp_path / "s.sock"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            with pytest.raises(SessionLostError) as lost:
+                await pending
+            assert lost.value.reason == "SESSION_NOT_FOUND"
+            with pytest.raises(SessionLostError):
+                agent.dispatch(call("b"))
+            with pytest.raises(SessionLostError):
+                await agent.cancel([CallReference("t", "a")])
+            await bench.event(bench.cancelled, "a").wait()
+        finally:
+            replacement.send_signal(signal.SIGTERM)
+            await replacement.wait()
+
+
+async def test_a_drain_is_told_and_loses_no_outcome(tmp_path: Path) -> None:
+    bench = Bench()
+    drained: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+    process = await asyncio.create_subprocess_exec(
+        SIDECALL,
+        "serve",
+        "--socket",
+        str(tmp_path / "s.sock"),
+        "--resume-grace-seconds",
+        "1",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    await process.stdout.readline()
+    endpoint = Endpoint(f"unix://{tmp_path / 's.sock'}")
+    async with attached(endpoint, bench, on_drain=drained.set_result) as agent:
+        held = [agent.dispatch(call(f"{number}", "hold")) for number in range(20)]
+        for number in range(20):
+            await bench.begun(f"{number}")
+        process.send_signal(signal.SIGTERM)
+        assert await drained == pytest.approx(10, abs=1)
+        with pytest.raises(UnavailableError) as refused:
+            await agent.call(call("late"))
+        assert refused.value.reason == "DRAINING"
+        bench.release(*(f"{number}" for number in range(20)))
+        outcomes = {(await one).outcome for one in held}
+        assert outcomes == {Completed(success=True)}
+        assert await process.wait() == 0
+
+
+async def test_a_sidecar_leaves_with_its_agent() -> None:
+    script = (
+        "import asyncio, os, sys\n"
+        "from sidecall.client import spawn\n"
+        "async def main():\n"
+        f"    async with spawn(executable={SIDECALL!r}) as endpoint:\n"
+        "        print(endpoint.address, flush=True)\n"
+        "        await asyncio.sleep(1000)\n"
+        "asyncio.run(main())\n"
+    )
+    agent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE
+    )
+    assert agent.stdout is not None
+    address = (await agent.stdout.readline()).decode().strip().removeprefix("unix://")
+    agent.kill()
+    await agent.wait()
+    async with asyncio.timeout(20):
+        while os.path.exists(address):  # noqa: ASYNC110, ASYNC240  # nothing tells when a file goes
+            await asyncio.sleep(0.01)
+
+
+async def test_a_sidecar_that_cannot_start_says_why() -> None:
+    with pytest.raises(UnavailableError, match="SIDECALL_BIN"):
+        async with spawn(executable="/nowhere/sidecall"):
+            pass
+    with pytest.raises(UnavailableError, match="unrecognized"):
+        async with spawn(executable=SIDECALL, arguments=["--nonsense"]):
+            pass
