@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from sidecall.client import (
     AlreadyExistsError,
@@ -26,6 +28,7 @@ from sidecall.client import (
     TurnOptions,
     UnavailableError,
 )
+from sidecall_server.app.sockets import default_socket_path, unix_address
 
 
 def call(call_id: str = "c", turn_id: str = "t") -> ToolCall:
@@ -150,6 +153,14 @@ def test_the_endpoint_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch
     found = Endpoint.find()
     assert found.address == "unix:///run/s.sock"
     assert found.metadata == (("authorization", "Bearer secret"),)
-    monkeypatch.delenv("SIDECALL_ENDPOINT")
-    with pytest.raises(ValueError, match="SIDECALL_ENDPOINT"):
-        Endpoint.find()
+
+
+@pytest.mark.parametrize("runtime_folder", ["/run/user/1 2", "relative", None])
+def test_without_a_word_it_is_where_the_sidecar_listens_by_default(
+    monkeypatch: pytest.MonkeyPatch, runtime_folder: str | None
+) -> None:
+    monkeypatch.delenv("SIDECALL_ENDPOINT", raising=False)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if runtime_folder is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime_folder)
+    assert Endpoint.find().address == unix_address(default_socket_path(os.environ))

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import grpc
-from sidecall.client.endpoint import ENDPOINT_VARIABLE, TOKEN_VARIABLE, Endpoint
-
-from sidecall_server.app.sockets import default_socket_path, unix_address
+from sidecall.client.endpoint import (
+    ENDPOINT_VARIABLE,
+    TOKEN_VARIABLE,
+    Endpoint,
+    default_address,
+)
 
 DEFAULT_TIMEOUT_SECONDS: Final = 5.0
 
@@ -63,7 +66,7 @@ def chosen_endpoint(options: argparse.Namespace) -> Endpoint:
         for path in (options.tls_certificate, options.tls_key, options.tls_ca)
     )
     return Endpoint(
-        address or unix_address(default_socket_path(os.environ)),
+        address or default_address(),
         tls=options.tls or any(file is not None for file in (certificate, key, authority)),
         root_certificates=authority,
         client_certificate=certificate,

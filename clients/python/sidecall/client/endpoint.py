@@ -1,14 +1,17 @@
 """Where the sidecar is, and how to reach it.
 
-``unix:///path`` or ``host:port``; `SIDECALL_ENDPOINT` says it where the caller does not,
-`SIDECALL_TOKEN` holds a bearer token.
+``unix:///path`` or ``host:port``; where the caller does not say it `SIDECALL_ENDPOINT` does,
+else it is where `sidecall serve` listens by default. `SIDECALL_TOKEN` holds a bearer token.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
 
 import grpc
 import grpc.aio
@@ -17,6 +20,16 @@ ENDPOINT_VARIABLE = "SIDECALL_ENDPOINT"
 TOKEN_VARIABLE = "SIDECALL_TOKEN"
 
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+
+def default_address() -> str:
+    """Where this user's sidecar listens when nobody says otherwise."""
+    runtime_folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(runtime_folder):
+        folder = Path(runtime_folder, "sidecall")
+    else:
+        folder = Path(tempfile.gettempdir(), f"sidecall-{os.geteuid()}")
+    return "unix://" + quote(str(folder / "sidecall.sock"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +54,10 @@ class Endpoint:
 
     @classmethod
     def find(cls, endpoint: Endpoint | str | None = None) -> Endpoint:
-        """The endpoint given, or the one the environment names.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """The endpoint given, else the one the environment names, else the default socket."""
         if isinstance(endpoint, Endpoint):
             return endpoint
-        address = endpoint or os.environ.get(ENDPOINT_VARIABLE, "")
-        if not address:
-            raise ValueError(
-                f"no endpoint: pass one, or set {ENDPOINT_VARIABLE} to the address in the"
-                " sidecar's ready line"
-            )
+        address = endpoint or os.environ.get(ENDPOINT_VARIABLE) or default_address()
         return cls(address, token=os.environ.get(TOKEN_VARIABLE, ""))
 
     @property
