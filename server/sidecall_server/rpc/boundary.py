@@ -42,10 +42,16 @@ def receive_limit_bytes(max_message_bytes: int) -> int:
 
 
 class ErrorBoundary(grpc.aio.ServerInterceptor):
-    """Stands before every rpc. Put it first among the interceptors."""
+    """Stands before every rpc. Put it first among the interceptors.
 
-    def __init__(self, max_message_bytes: int) -> None:
+    `limit_refused` is told the name of each limit at which an rpc is refused.
+    """
+
+    def __init__(
+        self, max_message_bytes: int, limit_refused: Callable[[str], None] = lambda limit: None
+    ) -> None:
         self._max_message_bytes = max_message_bytes
+        self._limit_refused = limit_refused
 
     async def intercept_service(
         self,
@@ -56,17 +62,26 @@ class ErrorBoundary(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:
             return None
-        guard = _Guard(handler, handler_call_details.method, self._max_message_bytes)
+        guard = _Guard(
+            handler, handler_call_details.method, self._max_message_bytes, self._limit_refused
+        )
         return guard.handler()
 
 
 class _Guard:
     """One method's handler behind the boundary."""
 
-    def __init__(self, handler: Handler, method: str, max_message_bytes: int) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        method: str,
+        max_message_bytes: int,
+        limit_refused: Callable[[str], None],
+    ) -> None:
         self._handler = handler
         self._method = method
         self._max_message_bytes = max_message_bytes
+        self._limit_refused = limit_refused
 
     def handler(self) -> Handler:
         handler = self._handler
@@ -152,6 +167,8 @@ class _Guard:
         """End the rpc with the error's status; what nobody foresaw is logged, not shown."""
         if isinstance(error, grpc.aio.AbortError):
             raise error
+        if isinstance(error, ResourceExhausted):
+            self._limit_refused(error.subject)
         if not isinstance(error, DomainError):
             reference = secrets.token_hex(6)
             log.error(

@@ -71,6 +71,7 @@ class Call:
         "handler_ended_at",
         "handler_started_at",
         "hook",
+        "hook_asked_at",
         "invocation",
         "projection",
         "reference",
@@ -95,6 +96,7 @@ class Call:
         """The frame that invokes the handler, once decided."""
         self.hook: InvokeHook | None = None
         """The frame of the hook whose verdict is waited for."""
+        self.hook_asked_at = 0.0
         self.projection: Projection | None = None
         self.feedback: str | None = None
         self.result_bytes = 0
@@ -163,6 +165,7 @@ class Call:
     def invocation_written(self) -> None:
         """The frame that invokes the handler goes out now."""
         self.handler_started_at = self._session.clock()
+        self._session.observer.handler_started(self._session, self)
         self._feed(InvocationWritten())
 
     def handler_answered(self, frame: HandlerResult) -> None:
@@ -171,6 +174,7 @@ class Call:
         if self.phase is Phase.HANDLER:
             self.handler_ended_at = self._session.clock()
             self.result_bytes = frame.size_bytes
+            self._session.observer.handler_answered(self._session, self)
         if isinstance(result, RespondToModel):
             self._feed(HandlerFailed(result.message))
         elif isinstance(result, FatalError):
@@ -185,6 +189,13 @@ class Call:
         hook = self.hook
         assert hook is not None, "the session knows whose hook this is"
         self._hook_ended()
+        self._session.observer.hook_ended(
+            self._session,
+            self,
+            hook.point,
+            type(frame.verdict).__name__,
+            self._session.clock() - self.hook_asked_at,
+        )
         if hook.point is HookPoint.PRE_TOOL_USE:
             self._feed(verdicts.pre_hook(self, hook.payload, frame, self._session))
         else:
@@ -302,7 +313,7 @@ class Call:
         self._session.end_turn_fatally(self)
 
     def _count_late(self) -> None:
-        self._session.late_results += 1
+        self._session.result_was_late()
 
     # --- details ----------------------------------------------------------------------
 
@@ -330,6 +341,8 @@ class Call:
     def _ask(self, point: HookPoint, view: HookView, timeout: float) -> None:
         token = self._session.issue_token(self, hook=True)
         self.hook = InvokeHook(token, self.reference, point, view, timeout)
+        self.hook_asked_at = self._session.clock()
+        self._session.observer.hook_asked(self._session, self, point)
         self._hook_timer = self._session.call_later(timeout, self._hook_timed_out)
         self._session.send(self.hook)
 

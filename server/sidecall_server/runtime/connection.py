@@ -315,6 +315,8 @@ class Connection:
         error: DomainError,
         call: CallReference | None = None,
     ) -> None:
+        if isinstance(error, ResourceExhausted):
+            self._sessions.observer.limit_refused(error.subject)
         violations = error.violations if isinstance(error, InvalidArgument) else ()
         frame = FrameError(sequence, index, error.reason, str(error), violations, call)
         if self._session is not None and sequence:

@@ -92,6 +92,7 @@ class Session:
         self.options = options
         self.resume_token = secrets.token_urlsafe(24)
         self.wall_clock = registry.wall_clock
+        self.observer = registry.observer
         self._loop = asyncio.get_running_loop()
         self.created_at = self.wall_clock()
         self.last_used_at = self.clock()
@@ -235,6 +236,7 @@ class Session:
         self.open_calls[reference] = taken
         self._bytes_in_flight += frame.size_bytes
         self.registry.calls_in_flight += 1
+        self.observer.call_dispatched(self, taken)
         taken.begin()
 
     def handler_answered(self, frame: HandlerResult) -> None:
@@ -362,6 +364,11 @@ class Session:
         self._hook_invocations.pop(token, None)
         self._invocations.pop(token, None)
 
+    @property
+    def bytes_in_flight(self) -> int:
+        """Bytes of the payloads of open calls."""
+        return self._bytes_in_flight
+
     def has_hooks(self, point: HookPoint) -> bool:
         """Whether any hook is declared there."""
         return bool(self._hooks.get(point))
@@ -380,11 +387,17 @@ class Session:
     def hook_failed_open(self, call: Call, verdict: object) -> None:
         """Count and log a verdict that could not be used (F10)."""
         self.hooks_failed_open += 1
+        self.observer.hook_failed_open(self, call)
         log.warning(
             "hook failed open: %s",
             type(verdict).__name__,
             extra={"session_id": self.id, "call_id": call.reference.call_id},
         )
+
+    def result_was_late(self) -> None:
+        """Count an answer that nobody waits for any more."""
+        self.late_results += 1
+        self.observer.late_result(self)
 
     def mark_external_context(self, call: Call) -> None:
         """Mark the session, once, if it wants to be marked (H1, R9)."""
@@ -395,6 +408,7 @@ class Session:
     def call_started(self, call: Call) -> None:
         """Tell the watchers (G13)."""
         self.events.emit(CallStarted(call.reference, call.dispatch.call.tool_name, call.cell_id))
+        self.observer.call_started(self, call)
 
     def call_ended(self, call: Call) -> None:
         """Send the terminal frame, tell the watchers, and keep the call to be read (R3)."""
@@ -418,6 +432,7 @@ class Session:
         self._bytes_in_flight -= call.dispatch.size_bytes
         self.registry.call_ended()
         self.terminal_calls += 1
+        self.observer.call_finished(self, call)
         self._retain(call)
         self.touch()
 
@@ -510,6 +525,7 @@ class Session:
             self._grace_timer = None
         self._move_to(SessionState.CLOSED)
         self.events.end()
+        self.observer.session_closed(self)
         self.recorder = Recorder()
         self._count_record_bytes()
         self.transfers.clear()
@@ -605,7 +621,7 @@ class Session:
 
     def _late_or_unknown(self, token: bytes) -> None:
         if self._issued(token):
-            self.late_results += 1
+            self.result_was_late()
             return
         raise NotFound(
             "the token names no invocation of this session; answer with the token you were given",

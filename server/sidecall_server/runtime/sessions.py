@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sidecall_server.domain.errors import (
     AlreadyExists,
@@ -23,6 +23,7 @@ from sidecall_server.domain.frames import CancelTarget, Drain, Hello
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_events import SessionState
 from sidecall_server.domain.session_options import SessionOptions
+from sidecall_server.runtime.observer import NULL_OBSERVER, Observer
 from sidecall_server.runtime.outbox import FrameCodec
 from sidecall_server.runtime.session import Session
 
@@ -38,10 +39,12 @@ class Sessions:
         codec: FrameCodec,
         *,
         wall_clock: Callable[[], float] = time.time,
+        observer: Observer = NULL_OBSERVER,
     ) -> None:
         self.limits = limits
         self.codec = codec
         self.wall_clock = wall_clock
+        self.observer = observer
         self.calls_in_flight = 0
         self.record_bytes = 0
         self._drain_deadline: float | None = None
@@ -63,6 +66,10 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._sessions) - len(self._closed)
+
+    def __iter__(self) -> Iterator[Session]:
+        """All sessions, closed ones too as long as they are kept."""
+        return iter(self._sessions.values())
 
     def create(self, session_id: str, options: SessionOptions, owner: str = "") -> Session:
         """Open a session; an empty id gets a new one.
@@ -92,6 +99,7 @@ class Sessions:
         session_id = session_id or f"s-{secrets.token_hex(8)}"
         session = Session(self, session_id, self._created, options, owner, self.codec)
         self._sessions[session.id] = session
+        self.observer.session_opened(session)
         self._arm_idle_timer()
         return session
 
