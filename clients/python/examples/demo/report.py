@@ -52,7 +52,7 @@ def print_attachment(outputs: Sequence[tuple[str, str]], attachment: Attachment)
     print(f"\n{'─' * WIDTH}\nThe next model request carries these records of what was attempted:\n")
     for entry in attachment.outputs:
         title, call_id = outputs[entry.output_index]
-        print(f"  {call_id:<8} {title}  ({entry.metadata_bytes} bytes of metadata)")
+        print(f"  {call_id:<8} {title}  ({entry.metadata_bytes} B of metadata)")
         for record in entry.executed_tool_calls:
             arguments = json.dumps(record["arguments"], ensure_ascii=False)
             print(_cut(f"           {record['name']} {arguments}"))
@@ -116,7 +116,7 @@ def _model_text(views: Projections) -> str | None:
 def _losses(views: Projections, omitted_bytes: int) -> str:
     losses = []
     if omitted_bytes:
-        losses.append(f"collection dropped {omitted_bytes:,} B")
+        losses.append(f"collection −{omitted_bytes:,} B")
     text = _model_text(views) or ""
     if any(marker in text for marker in MODEL_MARKERS):
         losses.append(f"model keeps {len(text.encode()):,} B")
