@@ -1,0 +1,1 @@
+"""Hostile input: arbitrary bytes, mutated messages, hostile transport (`python -m tests.fuzz`)."""

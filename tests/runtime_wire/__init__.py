@@ -1,0 +1,1 @@
+"""Forged frames over a real socket: what is refused harms nobody else."""

@@ -1,0 +1,1 @@
+"""A steady load over minutes that must leave nothing behind (`python -m tests.soak`)."""
