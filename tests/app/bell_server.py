@@ -41,6 +41,9 @@ class BellApplication:
         states = health_pb2.HealthCheckResponse
         await self._health.set("", states.SERVING if serving else states.NOT_SERVING)
 
+    def limit_refused(self, limit: str) -> None:
+        pass
+
     async def drain(self, seconds: float) -> None:
         if self._waiting:
             await asyncio.wait(self._waiting, timeout=seconds)

@@ -8,6 +8,7 @@ from typing import Final
 import grpc.aio
 
 from sidecall_server.app.settings import Settings
+from sidecall_server.app.telemetry.telemetry import Telemetry
 from sidecall_server.app.version import server_version
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.services import add_services
@@ -21,14 +22,25 @@ FEATURES: Final = ("connect", "recorder", "projections", "normalize-prompt", "re
 
 
 class SidecallApplication:
-    """Implements `sidecall_server.app.server.Application`. Make it on a running loop."""
+    """Implements `sidecall_server.app.server.Application`. Make it on a running loop.
+
+    Raises:
+        SettingsError: the telemetry that is asked for is not installed.
+        ListenRefused: the address of the metrics cannot be used.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.instance_id = secrets.token_hex(8)
         self._channelz = settings.channelz
         limits = settings.runtime_limits()
         defaults = SessionOptions(recorder_enabled=settings.recorder_enabled)
-        self._sessions = Sessions(limits, ProtobufCodec(limits, self.instance_id, defaults))
+        self._telemetry = Telemetry(settings, self.instance_id)
+        self._sessions = Sessions(
+            limits,
+            ProtobufCodec(limits, self.instance_id, defaults),
+            observer=self._telemetry.observer,
+        )
+        self._telemetry.begin(self._sessions)
         self._info = ServerInfo(
             version=server_version(),
             instance_id=self.instance_id,
@@ -45,10 +57,15 @@ class SidecallApplication:
         """What health says from now on."""
         await self._health.set_serving(serving)
 
+    def limit_refused(self, limit: str) -> None:
+        """Count an rpc that was refused at a limit."""
+        self._telemetry.observer.limit_refused(limit)
+
     async def drain(self, seconds: float) -> None:
         """Refuse what is new, let open calls end, abort the rest, end the streams."""
         await self._sessions.drain(seconds)
 
     async def close(self) -> None:
-        """End all sessions, and with them their watchers."""
+        """End all sessions, and with them their watchers; send the telemetry that is left."""
         self._sessions.close()
+        await self._telemetry.close()

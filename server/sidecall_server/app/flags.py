@@ -46,8 +46,10 @@ def _options(name: str, field: FieldInfo) -> dict[str, Any]:
 
 
 def _metavar(name: str, annotation: Any) -> str:
-    if name == "listen":
+    if name.endswith("listen"):
         return "HOST:PORT"
+    if name.endswith("endpoint"):
+        return "URL"
     kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
     if kinds:
         return "NAME" if name == "socket_group" else "FILE"

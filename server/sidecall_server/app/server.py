@@ -48,6 +48,9 @@ class Application(Protocol):
     async def set_serving(self, serving: bool) -> None:
         """What health says from now on."""
 
+    def limit_refused(self, limit: str) -> None:
+        """An rpc was refused at this limit."""
+
     async def drain(self, seconds: float) -> None:
         """Take nothing new, let open calls end for so long, abort the rest, end the streams."""
 
@@ -77,7 +80,10 @@ async def serve(
             watch_stdin(shutdown.on_loss)
         application = build(settings)
         server = grpc.aio.server(
-            interceptors=[ErrorBoundary(settings.max_message_bytes), *_authentication(settings)],
+            interceptors=[
+                ErrorBoundary(settings.max_message_bytes, application.limit_refused),
+                *_authentication(settings),
+            ],
             options=_options(settings),
         )
         application.add_to(server)

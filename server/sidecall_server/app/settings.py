@@ -112,6 +112,25 @@ class Process(_Group):
     uvloop: bool = Field(False, description="run on uvloop; needs the extra [uvloop]")
 
 
+class Observability(_Group):
+    """What the server shows of its calls; arguments and whole outputs are not part of it."""
+
+    metrics_listen: str | None = Field(
+        None,
+        description="HOST:PORT of this machine on which to serve Prometheus metrics; needs the"
+        " extra [prometheus]",
+    )
+    otlp_endpoint: str | None = Field(
+        None,
+        description="http(s)://HOST:PORT of the OTLP/gRPC receiver for traces and metrics; needs"
+        " the extra [otel], and OTEL_* variables set the rest",
+    )
+    log_previews: bool = Field(
+        False,
+        description="show the first 2 KiB of each output in the debug log and in traces",
+    )
+
+
 class Limits(_Group):
     """What the server takes at most; GetRuntimeInfo shows these to clients."""
 
@@ -198,11 +217,11 @@ class Limits(_Group):
         return RuntimeLimits(**{name: getattr(self, name) for name in names})
 
 
-class Settings(Limits, Process, Listening):
+class Settings(Limits, Observability, Process, Listening):
     """All settings of a server."""
 
 
-GROUPS: Final[tuple[type[_Group], ...]] = (Listening, Process, Limits)
+GROUPS: Final[tuple[type[_Group], ...]] = (Listening, Process, Observability, Limits)
 """The groups in the order in which people read them."""
 
 
