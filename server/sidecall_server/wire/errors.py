@@ -42,6 +42,8 @@ MAX_TEXT_BYTES: Final = 256
 """One text among the details."""
 _NOTICE_BYTES: Final = 128
 """Room for the violation that says how many others were left out."""
+_VIOLATION_TAGS_BYTES: Final = 12
+"""Tags and lengths around the two texts of a violation, at most."""
 
 
 def write_reason(reason: Reason) -> pb.ErrorReason.ValueType:
@@ -49,15 +51,23 @@ def write_reason(reason: Reason) -> pb.ErrorReason.ValueType:
     return pb.ErrorReason.Value(f"ERROR_REASON_{reason}")
 
 
-def write_violations(violations: Sequence[FieldViolation]) -> list[BadRequest.FieldViolation]:
-    """Field violations, each cut to a readable size."""
-    return [
-        BadRequest.FieldViolation(
-            field=cut_text(violation.field, MAX_TEXT_BYTES),
-            description=cut_text(violation.description, MAX_TEXT_BYTES),
+def fitting_violations(
+    violations: Sequence[FieldViolation], room_bytes: int
+) -> list[FieldViolation]:
+    """As many violations as fit, each cut to a readable size, and how many more there are."""
+    room = room_bytes - _NOTICE_BYTES
+    shown: list[FieldViolation] = []
+    for violation in violations:
+        cut = FieldViolation(
+            cut_text(violation.field, MAX_TEXT_BYTES),
+            cut_text(violation.description, MAX_TEXT_BYTES),
         )
-        for violation in violations
-    ]
+        room -= len(cut.field.encode()) + len(cut.description.encode()) + _VIOLATION_TAGS_BYTES
+        if room < 0:
+            more = len(violations) - len(shown)
+            return [*shown, FieldViolation("", f"and {more} more violations")]
+        shown.append(cut)
+    return shown
 
 
 def write_status(error: DomainError, code: int) -> Status:
@@ -66,7 +76,9 @@ def write_status(error: DomainError, code: int) -> Status:
     _add(status, ErrorInfo(reason=error.reason, domain=ERROR_DOMAIN))
     match error:
         case InvalidArgument():
-            _add_violations(status, write_violations(error.violations))
+            room = MAX_DETAIL_BYTES - status.ByteSize()
+            if shown := fitting_violations(error.violations, room):
+                _add(status, BadRequest(field_violations=map(_write_violation, shown)))
         case NotFound() | AlreadyExists():
             resource = ResourceInfo(
                 resource_type=error.resource_type,
@@ -99,19 +111,8 @@ def cut_text(text: str, limit_bytes: int) -> str:
     return data[: limit_bytes - ellipsis_bytes].decode(errors="ignore") + "…"
 
 
-def _add_violations(status: Status, violations: list[BadRequest.FieldViolation]) -> None:
-    """As many violations as fit, and how many more there are."""
-    room = MAX_DETAIL_BYTES - status.ByteSize() - _NOTICE_BYTES
-    shown: list[BadRequest.FieldViolation] = []
-    for violation in violations:
-        room -= violation.ByteSize() + 3  # tag and length in BadRequest
-        if room < 0:
-            more = len(violations) - len(shown)
-            shown.append(BadRequest.FieldViolation(description=f"and {more} more violations"))
-            break
-        shown.append(violation)
-    if shown:
-        _add(status, BadRequest(field_violations=shown))
+def _write_violation(violation: FieldViolation) -> BadRequest.FieldViolation:
+    return BadRequest.FieldViolation(field=violation.field, description=violation.description)
 
 
 def _add(status: Status, detail: Message) -> None:

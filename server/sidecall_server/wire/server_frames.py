@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sidecall.v1 import errors_pb2, tool_output_pb2
 from sidecall.v1 import runtime_stream_pb2 as pb
+from sidecall.v1 import tool_output_pb2
 
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.frames import (
@@ -34,6 +34,12 @@ from sidecall_server.wire.call_outcome import (
     write_call_reference,
 )
 from sidecall_server.wire.durations import write_duration
+from sidecall_server.wire.errors import (
+    MAX_DETAIL_BYTES,
+    fitting_violations,
+    write_message,
+    write_reason,
+)
 from sidecall_server.wire.runtime import write_cancelled
 from sidecall_server.wire.tool_call import TOOL_MODE_NUMBERS, write_tool_call
 from sidecall_server.wire.tool_output import write_projections
@@ -187,11 +193,11 @@ def _frame_error(frame: FrameError) -> pb.ServerFrame:
         frame_error=pb.FrameError(
             sequence=frame.sequence,
             frame_index=frame.frame_index,
-            reason=errors_pb2.ErrorReason.Value(f"ERROR_REASON_{frame.reason}"),
-            message=frame.message,
+            reason=write_reason(frame.reason),
+            message=write_message(frame.reason, frame.message),
             field_violations=[
                 pb.FieldViolation(field=violation.field, description=violation.description)
-                for violation in frame.field_violations
+                for violation in fitting_violations(frame.field_violations, MAX_DETAIL_BYTES)
             ],
             call=None if frame.call is None else write_call_reference(frame.call),
         )
