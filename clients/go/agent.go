@@ -2,11 +2,13 @@ package sidecall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -30,19 +32,23 @@ type AgentConfig struct {
 	Logger *slog.Logger
 	// OnConnection is told how each attachment to the session began. It must not block.
 	OnConnection func(ResumeOutcome)
+	// OnDrain is told that the sidecar shuts down, and how long open calls may go on; new ones
+	// are refused with DRAINING. It must not block, nor call the agent. Nil: the log says it.
+	OnDrain func(timeLeft time.Duration)
+	// OnRefusedFrame is told of refusals that concern no call and no request. It must not block,
+	// nor call the agent. Nil: the log says it.
+	OnRefusedFrame func(*Error)
 }
 
 // Agent is a session with the tools and hooks of this process attached to it. It keeps the
 // connection until Close, or until the session is lost. Safe for concurrent use.
 type Agent struct {
-	client       *Client
-	name         string
-	options      SessionOptions
-	log          *slog.Logger
-	onConnection func(ResumeOutcome)
-	wake         chan struct{}
-	ended        chan struct{}
-	handlers     sync.WaitGroup
+	client   *Client
+	config   AgentConfig
+	log      *slog.Logger
+	wake     chan struct{}
+	ended    chan struct{}
+	handlers sync.WaitGroup
 
 	mu       sync.Mutex
 	link     link
@@ -52,20 +58,22 @@ type Agent struct {
 	tools    map[ToolName]Tool
 	hooks    []Hook
 
-	maxCalls                int
-	maxBytes, maxFrameBytes uint64
-	waiting                 []*PendingCall
-	pending                 map[CallRef][]*PendingCall
-	openCalls               int
-	openBytes               uint64
-	running                 map[string]*execution
-	asked                   map[string]*question
-	cancels                 map[uint64]*cancelRequest
-	lastCancelID            uint64
-	notices                 []*notice
-	detaching               bool
-	lost                    error
-	dropStream              context.CancelCauseFunc
+	maxCalls     int
+	maxBytes     uint64
+	waiting      []*PendingCall
+	pending      map[CallRef][]*PendingCall
+	openCalls    int
+	openBytes    uint64
+	running      map[string]*execution
+	asked        map[string]*question
+	cancels      map[uint64]*cancelRequest
+	lastCancelID uint64
+	notices      []*notice
+	detaching    bool
+	// farewellHeard says that the server ended the stream because the agent wished it.
+	farewellHeard bool
+	lost          error
+	dropStream    context.CancelCauseFunc
 }
 
 // cancelRequest waits for a CancelResult.
@@ -73,6 +81,9 @@ type cancelRequest struct {
 	// local are calls that were still waiting here.
 	local  []CancelledCall
 	result chan []CancelledCall
+	at     place
+	// refused is why there will be no result.
+	refused *Error
 }
 
 // notice is a frame that has no answer of its own; only its refusal is heard of.
@@ -85,20 +96,18 @@ type notice struct {
 // and returns when the sidecar has welcomed it. The context bounds only that. Errors: [*Error].
 func (c *Client) Connect(ctx context.Context, config AgentConfig) (*Agent, error) {
 	agent := &Agent{
-		client:       c,
-		name:         config.Name,
-		options:      config.Options,
-		log:          config.Logger,
-		onConnection: config.OnConnection,
-		wake:         make(chan struct{}, 1),
-		ended:        make(chan struct{}),
-		session:      &Session{client: c},
-		tools:        map[ToolName]Tool{},
-		hooks:        slices.Clone(config.Hooks),
-		pending:      map[CallRef][]*PendingCall{},
-		running:      map[string]*execution{},
-		asked:        map[string]*question{},
-		cancels:      map[uint64]*cancelRequest{},
+		client:  c,
+		config:  config,
+		log:     config.Logger,
+		wake:    make(chan struct{}, 1),
+		ended:   make(chan struct{}),
+		session: &Session{client: c},
+		tools:   map[ToolName]Tool{},
+		hooks:   slices.Clone(config.Hooks),
+		pending: map[CallRef][]*PendingCall{},
+		running: map[string]*execution{},
+		asked:   map[string]*question{},
+		cancels: map[uint64]*cancelRequest{},
 	}
 	if agent.log == nil {
 		agent.log = slog.New(slog.DiscardHandler)
@@ -161,6 +170,9 @@ func (a *Agent) Cancel(ctx context.Context, target CancelTarget) ([]CancelledCal
 	a.mu.Unlock()
 	select {
 	case cancelled := <-request.result:
+		if request.refused != nil {
+			return nil, request.refused
+		}
 		return cancelled, nil
 	case <-a.ended:
 		return nil, a.Err()
@@ -188,11 +200,12 @@ func (a *Agent) cancelWaiting(target CancelTarget) []CancelledCall {
 
 func (a *Agent) sendCancel(target CancelTarget, request *cancelRequest) {
 	a.lastCancelID++
+	var at *place
 	if request != nil {
-		a.cancels[a.lastCancelID] = request
+		a.cancels[a.lastCancelID], at = request, &request.at
 	}
 	a.send(&pb.ClientFrame{Frame: &pb.ClientFrame_CancelCalls{CancelCalls: &pb.CancelCalls{
-		CancelId: a.lastCancelID, Target: target.wire()}}}, nil)
+		CancelId: a.lastCancelID, Target: target.wire()}}}, at)
 }
 
 // UpdateTools adds and replaces tools by name, and takes some away. Calls that run are not
@@ -208,12 +221,25 @@ func (a *Agent) UpdateTools(ctx context.Context, upsert []Tool, remove []ToolNam
 	before := a.changeTools(upsert, remove)
 	err := a.notify(ctx, &pb.ClientFrame{
 		Frame: &pb.ClientFrame_UpdateTools{UpdateTools: update}})
-	if err != nil {
+	if refused := (*Error)(nil); errors.As(err, &refused) {
 		a.mu.Lock()
 		a.tools = before
 		a.mu.Unlock()
 	}
 	return err
+}
+
+// UpdateHooks puts hooks in place of those declared before. It returns when the sidecar has them.
+func (a *Agent) UpdateHooks(ctx context.Context, hooks []Hook) error {
+	declared := &pb.HookDeclarations{}
+	for _, hook := range hooks {
+		declared.Hooks = append(declared.Hooks, hook.wire())
+	}
+	a.mu.Lock()
+	a.hooks = slices.Clone(hooks)
+	a.mu.Unlock()
+	return a.notify(ctx, &pb.ClientFrame{Frame: &pb.ClientFrame_UpdateTools{
+		UpdateTools: &pb.UpdateTools{Hooks: declared}}})
 }
 
 // changeTools changes the handlers and gives the tools as they were.
@@ -284,13 +310,20 @@ func (a *Agent) barrier(ctx context.Context) error {
 	return err
 }
 
-// send queues a frame; a.mu is held.
+// send queues a frame whose order counts; a.mu is held.
 func (a *Agent) send(frame *pb.ClientFrame, at *place) {
-	if a.lost != nil {
-		return
+	if a.lost == nil {
+		a.link.order(frame, at)
+		a.wakeWriter()
 	}
-	a.link.put(frame, at)
-	a.wakeWriter()
+}
+
+// answer queues what a handler or hook came to; a.mu is held.
+func (a *Agent) answer(frame *pb.ClientFrame, at *place) {
+	if a.lost == nil {
+		a.link.answer(frame, at)
+		a.wakeWriter()
+	}
 }
 
 func (a *Agent) wakeWriter() {
@@ -310,15 +343,15 @@ func (a *Agent) DropConnection() {
 	}
 }
 
-// Detach leaves the session: its open calls are aborted here and there, handlers are told to
-// stop and are waited for. The session stays for unary requests, unless closeSession ends it.
-// The error is the context's, where it ends first.
+// Detach leaves the session: what waits is sent, open calls are aborted here and there, handlers
+// are told to stop and are waited for. The session stays for unary requests, unless closeSession
+// ends it. The error is the context's, where it ends first.
 func (a *Agent) Detach(ctx context.Context, closeSession bool) error {
 	a.mu.Lock()
 	if !a.detaching && a.lost == nil {
 		a.detaching = true
-		a.link.put(&pb.ClientFrame{Frame: &pb.ClientFrame_Detach{
-			Detach: &pb.Detach{CloseSession: closeSession}}}, nil)
+		a.link.farewell = &pb.ClientFrame{Frame: &pb.ClientFrame_Detach{
+			Detach: &pb.Detach{CloseSession: closeSession}}}
 		a.wakeWriter()
 	}
 	a.mu.Unlock()
@@ -327,6 +360,14 @@ func (a *Agent) Detach(ctx context.Context, closeSession bool) error {
 	case <-ctx.Done():
 		a.DropConnection()
 		return context.Cause(ctx)
+	}
+	a.mu.Lock()
+	unheard := a.detaching && !a.farewellHeard
+	a.mu.Unlock()
+	if unheard && closeSession {
+		// The connection broke on the way out: say it once more, on another one. Where that
+		// fails too the sidecar ends the session by itself when its grace is over.
+		_, _ = a.Session().Delete(ctx)
 	}
 	left := make(chan struct{})
 	go func() {
@@ -344,7 +385,7 @@ func (a *Agent) Detach(ctx context.Context, closeSession bool) error {
 // Close leaves and ends the session. See [Agent.Detach].
 func (a *Agent) Close(ctx context.Context) error { return a.Detach(ctx, true) }
 
-func tooLarge(size int, limit uint64) *Error {
+func tooLarge(size, limit int) *Error {
 	return &Error{
 		Code:   codes.ResourceExhausted,
 		Reason: "MESSAGE_TOO_LARGE",

@@ -138,13 +138,12 @@ func (a hookAnswer) usable(point HookPoint) (Verdict, error) {
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // combine makes one verdict of the answers of several hooks, given in declared order (SPEC F6,
-// F9, F10). Contexts of all are kept. A block cancels rewrites and the first reason counts; of
-// several rewrites the one that finished last counts; messages of post hooks are joined by a
-// blank line. When no hook came to anything usable the verdict says that the hooks failed.
+// F9, F10). Contexts of all are kept. A block cancels the rest: before the handler the first
+// reason counts, after it all are joined by a blank line, as feedback is. Of several rewrites the
+// one that finished last counts. When no hook came to anything usable the hooks failed.
 func combine(point HookPoint, answers []hookAnswer) *pb.HookVerdict {
 	combined := &pb.HookVerdict{}
-	var failures, messages []string
-	var blocks []string
+	var failures, blocks, messages []string
 	rewriteAt := -1
 	for index, answer := range answers {
 		verdict, err := answer.usable(point)
@@ -162,7 +161,6 @@ func combine(point HookPoint, answers []hookAnswer) *pb.HookVerdict {
 			}
 		case block:
 			blocks = append(blocks, verdict.text)
-			messages = append(messages, verdict.text)
 		case feedback:
 			messages = append(messages, verdict.text)
 		}
@@ -172,7 +170,7 @@ func combine(point HookPoint, answers []hookAnswer) *pb.HookVerdict {
 		combined.Verdict = &pb.HookVerdict_Block{Block: &pb.Block{Reason: []byte(blocks[0])}}
 	case len(blocks) > 0:
 		combined.Verdict = &pb.HookVerdict_Block{
-			Block: &pb.Block{Reason: []byte(joinMessages(messages))}}
+			Block: &pb.Block{Reason: []byte(joinMessages(blocks))}}
 	case len(messages) > 0:
 		combined.Verdict = &pb.HookVerdict_Feedback{
 			Feedback: &pb.Feedback{Message: []byte(joinMessages(messages))}}

@@ -118,23 +118,27 @@ func (a *Agent) returned(ended *execution, result *pb.HandlerResult) {
 		result.InvocationToken = ended.token
 		a.sendResult(ended, result)
 	case ended.aborted.WaitForTeardown:
-		a.send(&pb.ClientFrame{Frame: &pb.ClientFrame_TeardownComplete{
-			TeardownComplete: &pb.TeardownComplete{InvocationToken: ended.token}}}, nil)
+		a.tornDown(ended.token)
 	}
+}
+
+func (a *Agent) tornDown(token []byte) {
+	a.answer(&pb.ClientFrame{Frame: &pb.ClientFrame_TeardownComplete{
+		TeardownComplete: &pb.TeardownComplete{InvocationToken: token}}}, nil)
 }
 
 func (a *Agent) sendResult(ended *execution, result *pb.HandlerResult) {
 	frame := &pb.ClientFrame{Frame: &pb.ClientFrame_HandlerResult{HandlerResult: result}}
 	size := proto.Size(frame)
-	if a.maxFrameBytes > 0 && uint64(size) > a.maxFrameBytes {
-		result.Result = unhandled(tooLarge(size, a.maxFrameBytes))
+	if a.link.maxFrameBytes > 0 && size > a.link.maxFrameBytes {
+		result.Result = unhandled(tooLarge(size, a.link.maxFrameBytes))
 		size = proto.Size(frame)
 	}
 	if open := a.pending[ended.call]; len(open) > 0 {
 		open[0].resultBytes += size
 		a.openBytes += uint64(size)
 	}
-	a.send(frame, &ended.at)
+	a.answer(frame, &ended.at)
 }
 
 // abort tells a handler or hook to stop.
@@ -150,6 +154,9 @@ func (a *Agent) abort(frame *pb.AbortHandler) {
 		return
 	}
 	started, known := a.running[token]
+	if !known && cause.WaitForTeardown {
+		a.tornDown(frame.GetToken()) // told anew after a gap: nothing of it runs here
+	}
 	if !known || started.returned {
 		return
 	}
@@ -183,12 +190,13 @@ func (a *Agent) callEnded(ref CallRef) {
 
 // resultRefused answers anew for a handler whose result the sidecar refused, so that its call
 // ends. False: the frame error concerns no result.
-func (a *Agent) resultRefused(frame *pb.FrameError) bool {
+func (a *Agent) resultRefused(frame *pb.FrameError, refusal *Error) bool {
+	found := false
 	for _, ended := range a.running {
 		if !ended.at.covers(frame) {
 			continue
 		}
-		refusal := frameError(frame)
+		found = true
 		a.log.Error("handler result refused",
 			"call_id", ended.call.CallID, "reason", refusal.Reason, "message", refusal.Message)
 		if !ended.answeredAnew {
@@ -197,9 +205,8 @@ func (a *Agent) resultRefused(frame *pb.FrameError) bool {
 			a.sendResult(ended, &pb.HandlerResult{
 				InvocationToken: ended.token, Result: unhandled(refusal)})
 		}
-		return true
 	}
-	return false
+	return found
 }
 
 // askHooks runs the hooks that the sidecar asks for and sends their verdict, unless it is no
@@ -237,7 +244,7 @@ func (a *Agent) askHooks(frame *pb.InvokeHook) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if ctx.Err() == nil {
-			a.send(&pb.ClientFrame{
+			a.answer(&pb.ClientFrame{
 				Frame: &pb.ClientFrame_HookVerdict{HookVerdict: verdict}}, nil)
 		}
 	})

@@ -2,6 +2,7 @@ package sidecall
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 type PendingCall struct {
 	// Call is the call as it was dispatched.
 	Call  Call
+	agent *Agent
 	frame *pb.DispatchCall
 	size  int
 	at    place
@@ -30,11 +32,15 @@ type PendingCall struct {
 	err         error
 }
 
+// Cancel asks for the call's end and returns at once, as ending the context does that it was
+// dispatched with. The call still ends with its outcome: aborted, or what was on its way.
+func (p *PendingCall) Cancel() { p.agent.cancelPending(p) }
+
 // Done is closed when the call has ended.
 func (p *PendingCall) Done() <-chan struct{} { return p.done }
 
 // Wait waits for the call's end. Ending the context ends only the wait; to cancel the call, end
-// the context it was dispatched with.
+// the context it was dispatched with, or [PendingCall.Cancel] it.
 //
 // Errors: [*Error] when the sidecar refused the call (TURN_ENDED, CALL_ID_CONFLICT,
 // INVALID_FIELD, …), [*SessionLostError], or the context's.
@@ -61,28 +67,28 @@ func (p *PendingCall) finish(outcome Outcome, err error) {
 }
 
 // DispatchOption says something more about one dispatch.
-type DispatchOption func(*pb.DispatchCall)
+type DispatchOption struct{ say func(*pb.DispatchCall) }
 
 // WithViews asks for these views of the outcome in place of the session's.
 func WithViews(views ...View) DispatchOption {
-	return func(frame *pb.DispatchCall) {
+	return DispatchOption{func(frame *pb.DispatchCall) {
 		frame.Views = wireViews(append([]View{}, views...))
-	}
+	}}
 }
 
 // WithTimeout bounds how long the call may take in all, in place of what its tool says.
 func WithTimeout(timeout time.Duration) DispatchOption {
-	return func(frame *pb.DispatchCall) { frame.Timeout = wireDuration(timeout) }
+	return DispatchOption{func(frame *pb.DispatchCall) { frame.Timeout = wireDuration(timeout) }}
 }
 
 // WithTurnOptions says what the call's turn says differently from its session.
 func WithTurnOptions(options TurnOptions) DispatchOption {
-	return func(frame *pb.DispatchCall) { frame.TurnOptions = options.wire() }
+	return DispatchOption{func(frame *pb.DispatchCall) { frame.TurnOptions = options.wire() }}
 }
 
 // WithTraceparent passes the caller's W3C trace context on.
 func WithTraceparent(traceparent string) DispatchOption {
-	return func(frame *pb.DispatchCall) { frame.Traceparent = traceparent }
+	return DispatchOption{func(frame *pb.DispatchCall) { frame.Traceparent = traceparent }}
 }
 
 // Dispatch submits a call and returns at once. Calls are sent in the order of their dispatch;
@@ -96,10 +102,11 @@ func (a *Agent) Dispatch(
 ) *PendingCall {
 	frame := &pb.DispatchCall{Call: call.wire()}
 	for _, option := range options {
-		option(frame)
+		option.say(frame)
 	}
 	pending := &PendingCall{
-		Call: call, frame: frame, size: proto.Size(frame), done: make(chan struct{}),
+		Call: call, agent: a, frame: frame, size: proto.Size(frame),
+		done: make(chan struct{}),
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,8 +114,11 @@ func (a *Agent) Dispatch(
 	case a.lost != nil:
 		pending.finish(Outcome{}, a.lost)
 		return pending
-	case a.maxFrameBytes > 0 && uint64(pending.size) > a.maxFrameBytes:
-		pending.finish(Outcome{}, tooLarge(pending.size, a.maxFrameBytes))
+	case a.detaching:
+		pending.finish(Outcome{}, &SessionLostError{Reason: detached})
+		return pending
+	case a.link.maxFrameBytes > 0 && pending.size > a.link.maxFrameBytes:
+		pending.finish(Outcome{}, tooLarge(pending.size, a.link.maxFrameBytes))
 		return pending
 	}
 	pending.stopWatch = context.AfterFunc(ctx, func() { a.cancelPending(pending) })
@@ -169,36 +179,47 @@ func (a *Agent) release(pending *PendingCall) {
 	a.openBytes -= uint64(pending.size + pending.resultBytes)
 }
 
-// completed ends a call with its outcome.
+// completed ends a call with its outcome. A dispatch of the same ids with another call is about
+// to be refused instead.
 func (a *Agent) completed(frame *pb.CallCompleted) {
 	ref := callRef(frame.GetCall())
-	for _, pending := range a.pending[ref] {
+	var others []*PendingCall
+	for index, pending := range a.pending[ref] {
+		if index > 0 && !reflect.DeepEqual(pending.Call, a.pending[ref][0].Call) {
+			others = append(others, pending)
+			continue
+		}
 		a.release(pending)
 		pending.finish(outcome(pending.Call, frame), nil)
 	}
-	delete(a.pending, ref)
+	if a.pending[ref] = others; len(others) == 0 {
+		delete(a.pending, ref)
+	}
 	a.callEnded(ref)
 	a.admit()
 }
 
-// refused ends the one dispatch that the frame error concerns. False: it concerns none.
-func (a *Agent) refused(frame *pb.FrameError) bool {
+// refused ends the dispatches that the frame error concerns. False: it concerns none.
+func (a *Agent) refused(frame *pb.FrameError, refusal *Error) bool {
+	found := false
 	for ref, calls := range a.pending {
-		for index, pending := range calls {
+		a.pending[ref] = slices.DeleteFunc(calls, func(pending *PendingCall) bool {
 			if !pending.at.covers(frame) {
-				continue
+				return false
 			}
-			a.pending[ref] = slices.Delete(calls, index, index+1)
-			if len(a.pending[ref]) == 0 {
-				delete(a.pending, ref)
-			}
+			found = true
 			a.release(pending)
-			pending.finish(Outcome{}, frameError(frame))
-			a.admit()
+			pending.finish(Outcome{}, refusal)
 			return true
+		})
+		if len(a.pending[ref]) == 0 {
+			delete(a.pending, ref)
 		}
 	}
-	return false
+	if found {
+		a.admit()
+	}
+	return found
 }
 
 // failAll ends all calls that are open or wait.

@@ -11,21 +11,36 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// stopTimeout is how long a sidecar may take to leave after its stdin was closed.
-const stopTimeout = 10 * time.Second
+const (
+	// readyTimeout is how long a sidecar may take to get ready.
+	readyTimeout = 30 * time.Second
+	// stopTimeout is how long a sidecar may take to leave after SIGTERM: its drain and some more.
+	stopTimeout = 15 * time.Second
+	// lastWordsBytes is how much of a log goes into the error of a start that failed.
+	lastWordsBytes = 2000
+)
 
 // SpawnConfig says how to start a sidecar.
 type SpawnConfig struct {
-	// Command is the program and its first arguments. Nil: SIDECALL_COMMAND, parted at blanks,
-	// else sidecall.
-	Command []string
-	// Args come after `serve --socket … --exit-on-stdin-eof`.
+	// Executable is the program. Empty: SIDECALL_BIN, else sidecall on the PATH.
+	Executable string
+	// Args are more flags of `sidecall serve`.
 	Args []string
 	// Stderr gets the sidecar's log. Nil: nobody does.
 	Stderr io.Writer
+}
+
+func (c SpawnConfig) executable() string {
+	for _, said := range []string{c.Executable, os.Getenv(ExecutableVariable)} {
+		if said != "" {
+			return said
+		}
+	}
+	return "sidecall"
 }
 
 // Sidecar is a sidecar that this process has started. It ends with this process, however that
@@ -38,47 +53,46 @@ type Sidecar struct {
 	// PID is its process id.
 	PID     int
 	command *exec.Cmd
-	stdin   io.Closer
 	folder  string
 	exited  chan struct{}
 	err     error
 }
 
 // Spawn starts `sidecall serve` on a socket of its own and waits until it is ready. The context
-// bounds only the start.
+// bounds only the start. The error of a start that failed holds the sidecar's last words.
 func Spawn(ctx context.Context, config SpawnConfig) (*Sidecar, error) {
-	words := config.Command
-	if len(words) == 0 {
-		words = strings.Fields(os.Getenv(CommandVariable))
-	}
-	if len(words) == 0 {
-		words = []string{"sidecall"}
-	}
 	folder, err := os.MkdirTemp("", "sidecall-")
 	if err != nil {
 		return nil, err
 	}
-	arguments := append(append([]string{}, words[1:]...), "serve",
-		"--socket", filepath.Join(folder, "s.sock"), "--exit-on-stdin-eof")
+	flags := append([]string{"serve", "--socket", filepath.Join(folder, "s.sock"),
+		"--exit-on-stdin-eof"}, config.Args...)
 	sidecar := &Sidecar{
-		command: exec.Command(words[0], append(arguments, config.Args...)...),
+		command: exec.Command(config.executable(), flags...),
 		folder:  folder,
 		exited:  make(chan struct{}),
 	}
-	if err := sidecar.start(ctx, config.Stderr); err != nil {
-		return nil, errors.Join(fmt.Errorf("sidecall: %s: %w", words[0], err),
+	words := NewHeadTail(lastWordsBytes)
+	sidecar.command.Stderr = words
+	if config.Stderr != nil {
+		sidecar.command.Stderr = io.MultiWriter(words, config.Stderr)
+	}
+	if err := sidecar.start(ctx); err != nil {
+		said := strings.TrimSpace(string(words.Bytes()))
+		return nil, errors.Join(
+			fmt.Errorf("sidecall: cannot start %s (say which with %s): %w: %s",
+				config.executable(), ExecutableVariable, err, said),
 			os.RemoveAll(folder))
 	}
 	return sidecar, nil
 }
 
-func (s *Sidecar) start(ctx context.Context, stderr io.Writer) error {
-	s.command.Stderr = stderr
-	stdin, err := s.command.StdinPipe()
-	if err != nil {
+func (s *Sidecar) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if _, err := s.command.StdinPipe(); err != nil { // held open until it has exited
 		return err
 	}
-	s.stdin = stdin
 	stdout, err := s.command.StdoutPipe()
 	if err != nil {
 		return err
@@ -122,10 +136,11 @@ func (s *Sidecar) readReady(lines *bufio.Reader) error {
 	return nil
 }
 
-// Stop ends the sidecar: it closes its stdin, waits, and kills it where that is not enough or
-// the context ends. The error is how it ended, where that was not well.
+// Stop ends the sidecar: it asks it to (SIGTERM), waits, and kills it where that is not enough
+// or the context ends. The error is how it ended, where that was not well.
 func (s *Sidecar) Stop(ctx context.Context) error {
-	_ = s.stdin.Close()
+	// An error here means that it has ended; how is told below.
+	_ = s.command.Process.Signal(syscall.SIGTERM)
 	patience := time.NewTimer(stopTimeout)
 	defer patience.Stop()
 	select {

@@ -3,6 +3,7 @@ package sidecall
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/sidecall/sidecall/clients/go/sidecallv1"
 )
@@ -17,6 +19,8 @@ import (
 const (
 	protocolVersion = 1
 	clientName      = "sidecall-go"
+	// detached is the reason of the end of an agent that has left.
+	detached = "DETACHED"
 	// backoffBase and backoffMax bound the waits between two tries to connect.
 	backoffBase = 50 * time.Millisecond
 	backoffMax  = 2 * time.Second
@@ -38,6 +42,9 @@ var finalReasons = []string{
 	"RESUME_TOKEN_INVALID", "PROTOCOL_VERSION_UNSUPPORTED", "HELLO_REQUIRED", "DRAINING",
 	"UNAUTHENTICATED", "UNIMPLEMENTED", "INVALID_FIELD", "MISSING_FIELD", "TOOL_LIMIT",
 }
+
+// unreadReasons are refusals of a message that the server did not read.
+var unreadReasons = []string{"SEQUENCE_OUT_OF_ORDER", "ACKNOWLEDGEMENT_OUT_OF_RANGE"}
 
 // attachment is one stream of the session, welcomed by the server.
 type attachment struct {
@@ -108,8 +115,8 @@ func (a *Agent) hello() *pb.ConnectRequest {
 		SessionId:            a.session.ID,
 		ResumeToken:          a.session.ResumeToken,
 		LastSequenceReceived: a.link.lastSeen,
-		Options:              a.options.wire(),
-		ClientName:           strings.TrimSpace(clientName + " " + a.name),
+		Options:              a.config.Options.wire(),
+		ClientName:           strings.TrimSpace(clientName + " " + a.config.Name),
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(a.tools), func(a, b ToolName) int {
 		return strings.Compare(a.String(), b.String())
@@ -138,7 +145,6 @@ func (a *Agent) welcomed(attached *attachment) error {
 	a.mode = plainEnum(welcome.GetEffectiveToolMode(), "TOOL_MODE_", ToolMode(""))
 	a.maxCalls = int(welcome.GetMaxCallsInFlight())
 	a.maxBytes = welcome.GetMaxBytesInFlight()
-	a.maxFrameBytes = welcome.GetMaxFrameBytes()
 	a.link.resume(welcome)
 	a.dropStream = attached.cancel
 	return nil
@@ -148,16 +154,17 @@ func (a *Agent) welcomed(attached *attachment) error {
 func (a *Agent) run(attached *attachment) {
 	defer close(a.ended)
 	for {
-		if a.onConnection != nil {
-			a.onConnection(plainEnum(attached.welcome.GetResumeOutcome(),
+		if a.config.OnConnection != nil {
+			a.config.OnConnection(plainEnum(attached.welcome.GetResumeOutcome(),
 				"RESUME_OUTCOME_", ResumeNew))
 		}
 		err := a.exchange(attached)
 		a.mu.Lock()
 		detaching := a.detaching
+		a.farewellHeard = errors.Is(err, io.EOF)
 		a.mu.Unlock()
 		if detaching {
-			a.lose(&SessionLostError{Reason: "DETACHED"})
+			a.lose(&SessionLostError{Reason: detached})
 			return
 		}
 		a.log.Warn("connection lost", "error", err)
@@ -248,7 +255,7 @@ func (a *Agent) receive(message *pb.ConnectResponse) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.link.forget(message.GetAcknowledged())
-	fresh, err := a.link.see(message.GetSequence())
+	fresh, err := a.link.see(message.GetSequence(), proto.Size(message))
 	if !fresh || err != nil {
 		return err
 	}
@@ -258,7 +265,7 @@ func (a *Agent) receive(message *pb.ConnectResponse) error {
 	for _, frame := range message.GetFrames() {
 		if piece := frame.GetOutputChunk(); piece != nil {
 			if frame, err = a.link.join(piece); err != nil {
-				return err
+				return &SessionLostError{Reason: "PROTOCOL_VIOLATED", Cause: err}
 			}
 			if frame == nil {
 				continue
@@ -284,7 +291,7 @@ func (a *Agent) take(frame *pb.ServerFrame) error {
 	case *pb.ServerFrame_CancelResult:
 		a.cancelled(kind.CancelResult)
 	case *pb.ServerFrame_Drain:
-		a.log.Warn("the server shuts down", "time_left", kind.Drain.GetTimeLeft().AsDuration())
+		a.drained(kind.Drain.GetTimeLeft().AsDuration())
 	case *pb.ServerFrame_FrameError:
 		return a.frameRefused(kind.FrameError)
 	}
@@ -300,22 +307,44 @@ func (a *Agent) cancelled(frame *pb.CancelResult) {
 	request.result <- append(cancelledCalls(frame.GetCalls()), request.local...)
 }
 
-// frameRefused tells whom a frame error concerns. A whole message that was not read has to be
-// sent again, which a new connection does.
+func (a *Agent) drained(timeLeft time.Duration) {
+	if a.config.OnDrain == nil {
+		a.log.Warn("the sidecar shuts down", "time_left", timeLeft)
+		return
+	}
+	a.config.OnDrain(timeLeft)
+}
+
+// frameRefused tells whom a frame error concerns. A message that came out of order was not read:
+// it has to be sent again, which a new connection does.
 func (a *Agent) frameRefused(frame *pb.FrameError) error {
-	if frame.FrameIndex == nil && frame.GetSequence() > 0 {
-		return frameError(frame)
+	refusal := frameError(frame)
+	if frame.FrameIndex == nil && slices.Contains(unreadReasons, refusal.Reason) {
+		return refusal
 	}
-	if a.refused(frame) || a.resultRefused(frame) {
-		return nil
-	}
+	heard := a.refused(frame, refusal)
+	heard = a.resultRefused(frame, refusal) || heard
 	for _, notice := range a.notices {
 		if notice.at.covers(frame) {
-			notice.refused = frameError(frame)
-			return nil
+			notice.refused = refusal
+			heard = true
 		}
 	}
-	a.log.Warn("frame refused", "error", frameError(frame))
+	for id, request := range a.cancels {
+		if request.at.covers(frame) {
+			request.refused = refusal
+			close(request.result)
+			delete(a.cancels, id)
+			heard = true
+		}
+	}
+	switch {
+	case heard:
+	case a.config.OnRefusedFrame != nil:
+		a.config.OnRefusedFrame(refusal)
+	default:
+		a.log.Warn("frame refused", "error", refusal)
+	}
 	return nil
 }
 
@@ -346,7 +375,7 @@ func (a *Agent) reattach(cause error, grace time.Duration) (*attachment, error) 
 		detaching := a.detaching
 		a.mu.Unlock()
 		if detaching {
-			return nil, &SessionLostError{Reason: "DETACHED"}
+			return nil, &SessionLostError{Reason: detached}
 		}
 		cause = err
 	}
