@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sidecall.v1 import errors_pb2
 from sidecall.v1 import runtime_stream_pb2 as pb
 
-from tests.chaos.ledger import Ledger
+from tests.chaos.ledger import Fault, Ledger
 from tests.chaos.plan import CallPlan
 
 
@@ -51,6 +51,10 @@ class Accounts:
     _attempts: dict[int, dict[int, Reference]] = field(default_factory=dict)
     _allowed: set[int] = field(default_factory=set)
 
+    def broke(self, fault: Fault, what: str) -> None:
+        """A rule does not hold for this agent."""
+        self.ledger.broke(fault, f"{self.who}: {what}")
+
     def attempted(self, sequence: int, index: int, plan: CallPlan, *, again: bool) -> None:
         """A dispatch goes out, in this message at this place."""
         reference = Reference(plan.turn_id, plan.call_id)
@@ -68,7 +72,7 @@ class Accounts:
         """A frame or message was refused."""
         reason = errors_pb2.ErrorReason.Name(frame.reason)
         if frame.reason == errors_pb2.ERROR_REASON_INTERNAL:
-            self.ledger.broke("broken", f"{self.who}: {reason}: {frame.message}")
+            self.broke("broken", f"{reason}: {frame.message}")
         attempts = self._attempts.get(frame.sequence, {})
         if not frame.HasField("frame_index"):
             hit = list(attempts.values())
@@ -77,26 +81,24 @@ class Accounts:
         for reference in hit:
             self.calls[reference].refusals += 1
         if not hit and frame.sequence not in self._allowed:
-            self.ledger.broke(
-                "broken", f"{self.who}: refused without cause: {reason}: {frame.message}"
-            )
+            self.broke("broken", f"refused without cause: {reason}: {frame.message}")
 
     def completed(self, frame: pb.CallCompleted) -> None:
         """A terminal frame came."""
         reference = Reference(frame.call.turn_id, frame.call.call_id)
         account = self.calls.get(reference)
         if account is None:
-            self.ledger.broke("broken", f"{self.who}: {reference} ended and never was")
+            self.broke("broken", f"{reference} ended and never was")
             return
         outcome = frame.outcome.SerializeToString(deterministic=True)
         if account.terminal is None:
             account.terminal = outcome
             if frame.outcome.WhichOneof("result") is None:
-                self.ledger.broke("broken", f"{self.who}: {reference} ended without outcome")
+                self.broke("broken", f"{reference} ended without outcome")
         elif account.terminal != outcome:
-            self.ledger.broke("duplicates", f"{self.who}: {reference} ended in two ways")
+            self.broke("duplicates", f"{reference} ended in two ways")
         elif not account.may_repeat:
-            self.ledger.broke("duplicates", f"{self.who}: {reference} ended twice")
+            self.broke("duplicates", f"{reference} ended twice")
         else:
             account.may_repeat -= 1
 
@@ -119,6 +121,11 @@ class Accounts:
     def accepted(self) -> list[Reference]:
         """Calls that were taken."""
         return [reference for reference, account in self.calls.items() if not account.refused]
+
+    @property
+    def terminals(self) -> int:
+        """Calls that have ended."""
+        return sum(account.terminal is not None for account in self.calls.values())
 
     @property
     def never(self) -> set[Reference]:

@@ -115,4 +115,4 @@ class Events:
         return number
 
     def _broke(self, what: str) -> None:
-        self._accounts.ledger.broke("broken", f"{self._accounts.who}: {what}")
+        self._accounts.broke("broken", what)

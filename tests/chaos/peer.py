@@ -192,7 +192,8 @@ class ChaosPeer(StreamPeer):
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            await self.write_message(0, frames.HEARTBEAT)
+            if self.attached:
+                await self.write_message(0, frames.HEARTBEAT)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -200,4 +201,4 @@ class ChaosPeer(StreamPeer):
         task.add_done_callback(self._tasks.discard)
 
     def _broke(self, what: str) -> None:
-        self.accounts.ledger.broke("broken", f"{self.accounts.who}: {what}")
+        self.accounts.broke("broken", what)

@@ -58,6 +58,8 @@ class StreamPeer:
         self.sequence = 0
         self.received = 0
         self.acknowledged_by_server = 0
+        self.attached = False
+        """Whether numbered messages may be written: after Welcome and what had to come again."""
         self.end: StreamEnd | None = None
         self.reading = asyncio.Event()
         self.reading.set()
@@ -82,22 +84,19 @@ class StreamPeer:
         if not self._welcomed_after(known):
             raise ConnectionError(f"Hello was refused: {self.end}")
         assert self.welcome is not None
-        while self._unacknowledged and (
-            self._unacknowledged[0][0] <= self.welcome.last_sequence_received
-        ):
-            self._unacknowledged.popleft()
-        for sequence, frames in list(self._unacknowledged):
-            await self.write_message(sequence, *frames)
+        await self._send_again(self.welcome.last_sequence_received)
         return self.welcome
 
     def open(self) -> None:
         """A new stream, without a word."""
+        self.attached = False
         self.end = None
         self._stream = self._open_stream()
         self._reader = asyncio.create_task(self._read(self._stream))
 
     async def lose(self) -> None:
         """The connection breaks."""
+        self.attached = False
         if self._stream is not None:
             self._stream.cancel()
         self.reading.set()
@@ -118,25 +117,22 @@ class StreamPeer:
         self.sequence += 1
         sequence = self.sequence
         self._unacknowledged.append((sequence, frames))
-        await self.write_message(sequence, *frames)
+        if self.attached:
+            async with self._write_lock:
+                if self.attached:
+                    await self._write(self._message(sequence, frames))
         return sequence
 
     async def write_message(
         self, sequence: int, *frames: pb.ClientFrame, acknowledged: int | None = None
     ) -> None:
         """A message with these numbers, once."""
-        message = pb.ConnectRequest(
-            sequence=sequence,
-            acknowledged=self.received if acknowledged is None else acknowledged,
-            frames=frames,
-        )
-        await self.write(message.SerializeToString())
+        await self.write(self._message(sequence, frames, acknowledged))
 
     async def write(self, data: bytes) -> None:
         """Bytes as a message; a stream that is over swallows them."""
         async with self._write_lock:
-            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):
-                await self._stream.write(data)
+            await self._write(data)
 
     # --- in ---------------------------------------------------------------------------
 
@@ -171,6 +167,39 @@ class StreamPeer:
         self.frames.append(frame)
 
     # --- details ----------------------------------------------------------------------
+
+    def _message(
+        self, sequence: int, frames: Sequence[pb.ClientFrame], acknowledged: int | None = None
+    ) -> bytes:
+        return pb.ConnectRequest(
+            sequence=sequence,
+            acknowledged=self.received if acknowledged is None else acknowledged,
+            frames=frames,
+        ).SerializeToString()
+
+    async def _write(self, data: bytes) -> None:
+        try:
+            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):
+                await self._stream.write(data)
+        except asyncio.CancelledError:
+            # grpcio raises it as well where only the stream was cancelled.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+
+    async def _send_again(self, seen: int) -> None:
+        """What the server has not seen; what is sent meanwhile comes after it."""
+        while self._unacknowledged and self._unacknowledged[0][0] <= seen:
+            self._unacknowledged.popleft()
+        async with self._write_lock:
+            while True:
+                left = [message for message in self._unacknowledged if message[0] > seen]
+                if not left:
+                    self.attached = True
+                    return
+                for sequence, frames in left:
+                    await self._write(self._message(sequence, frames))
+                    seen = sequence
 
     def _welcomed_after(self, known: int) -> bool:
         return any(frame.WhichOneof("frame") == "welcome" for frame in self.frames[known:])
