@@ -1,6 +1,7 @@
 package sidecall
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,11 +48,18 @@ func (e *Error) Error() string {
 // GRPCStatus lets status.FromError and status.Code read the error.
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 
+// Is lets errors.Is find an ended context.
+func (e *Error) Is(target error) bool {
+	return e.Code == codes.Canceled && target == context.Canceled ||
+		e.Code == codes.DeadlineExceeded && target == context.DeadlineExceeded
+}
+
 // SessionLostError says that the session is gone, and all its open calls with it: what their
 // handlers did is not undone.
 type SessionLostError struct {
-	// Reason is why: a reason of the sidecar (SESSION_NOT_FOUND), or DETACHED after
-	// [Agent.Close], or RESUME_GRACE_OVER when it could not be reached in time.
+	// Reason is why: a reason of the sidecar (SESSION_NOT_FOUND), DETACHED after
+	// [Agent.Close], SERVER_RESTARTED, RESUME_GRACE_OVER when it could not be reached in time, or
+	// PROTOCOL_VIOLATED by a server that does not keep to its own limits.
 	Reason string
 	// Cause is what came last, if anything.
 	Cause error

@@ -42,6 +42,14 @@ func (o Outcome) PromptOutput() PromptOutput {
 	return PromptOutput{Kind: o.Call.Payload.Kind, CallID: &o.Call.ID, TurnID: &o.Call.TurnID}
 }
 
+// Err is a [*FatalError] for a fatal outcome, nil for all others: those the model reads.
+func (o Outcome) Err() error {
+	if o.Kind == Fatal {
+		return &FatalError{Message: o.Message}
+	}
+	return nil
+}
+
 // Abort tells why a call was aborted, how far it had got and how it was torn down.
 type Abort struct {
 	Reason   AbortReason

@@ -50,7 +50,10 @@ func (s *Session) Info(ctx context.Context) (SessionInfo, error) {
 	if err != nil {
 		return SessionInfo{}, wireError(err)
 	}
-	read := response.GetSession()
+	return sessionInfo(response.GetSession()), nil
+}
+
+func sessionInfo(read *pb.Session) SessionInfo {
 	info := SessionInfo{
 		ID:                    read.GetSessionId(),
 		State:                 plainEnum(read.GetState(), "SESSION_STATE_", SessionState("")),
@@ -71,7 +74,7 @@ func (s *Session) Info(ctx context.Context) (SessionInfo, error) {
 			info.RecorderLosses[string(fields.Get(index).Name())] = count
 		}
 	}
-	return info, nil
+	return info
 }
 
 // Delete ends the session and says how many open calls were aborted.
@@ -192,12 +195,28 @@ type CallStatus struct {
 	DispatchOrder uint64
 	// Phase is where it stands.
 	Phase CallPhase
-	// Outcome is how it ended, without views. Nil while it is open.
+	// Outcome is how it ended; views only where they were asked for. Nil while it is open.
 	Outcome *Outcome
 	// Submitted is when it was dispatched.
 	Submitted time.Time
 	// Durations say where its time went.
 	Durations Durations
+}
+
+// ToolCall shows one call: how it stands or ended, with these views of its outcome as far as they
+// were made then. Nil: all that were made.
+func (s *Session) ToolCall(ctx context.Context, of CallRef, selected []View) (CallStatus, error) {
+	read, err := s.client.runtime.GetToolCall(ctx, &pb.GetToolCallRequest{
+		SessionId: s.ID, Call: of.wire(), Views: wireViews(selected),
+	})
+	if err != nil {
+		return CallStatus{}, wireError(err)
+	}
+	status := callStatus(read.GetCall())
+	if status.Outcome != nil {
+		status.Outcome.Views = views(read.GetProjections())
+	}
+	return status, nil
 }
 
 // ListToolCalls lists the calls of the session, or of one turn, in the order of their dispatch:

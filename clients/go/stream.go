@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	pb "github.com/sidecall/sidecall/clients/go/sidecallv1"
 )
@@ -35,16 +33,6 @@ var (
 	errDropped = errors.New("the connection was dropped on purpose")
 	errSilent  = errors.New("nothing was heard from the server for too long")
 )
-
-// finalReasons are refusals after which no try to resume can succeed.
-var finalReasons = []string{
-	"SESSION_NOT_FOUND", "SESSION_CLOSED", "SESSION_ATTACHED", "TAKEN_OVER",
-	"RESUME_TOKEN_INVALID", "PROTOCOL_VERSION_UNSUPPORTED", "HELLO_REQUIRED", "DRAINING",
-	"UNAUTHENTICATED", "UNIMPLEMENTED", "INVALID_FIELD", "MISSING_FIELD", "TOOL_LIMIT",
-}
-
-// unreadReasons are refusals of a message that the server did not read.
-var unreadReasons = []string{"SEQUENCE_OUT_OF_ORDER", "ACKNOWLEDGEMENT_OUT_OF_RANGE"}
 
 // attachment is one stream of the session, welcomed by the server.
 type attachment struct {
@@ -247,171 +235,4 @@ func (a *Agent) heartbeat() *pb.ConnectRequest {
 	defer a.mu.Unlock()
 	return a.link.unnumbered(&pb.ClientFrame{
 		Frame: &pb.ClientFrame_Heartbeat{Heartbeat: &pb.Heartbeat{}}})
-}
-
-// receive takes one message. An error means that both sides no longer agree and the stream has
-// to begin anew.
-func (a *Agent) receive(message *pb.ConnectResponse) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.link.forget(message.GetAcknowledged())
-	fresh, err := a.link.see(message.GetSequence(), proto.Size(message))
-	if !fresh || err != nil {
-		return err
-	}
-	if a.link.owesAcknowledgement() {
-		a.wakeWriter()
-	}
-	for _, frame := range message.GetFrames() {
-		if piece := frame.GetOutputChunk(); piece != nil {
-			if frame, err = a.link.join(piece); err != nil {
-				return &SessionLostError{Reason: "PROTOCOL_VIOLATED", Cause: err}
-			}
-			if frame == nil {
-				continue
-			}
-		}
-		if err := a.take(frame); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *Agent) take(frame *pb.ServerFrame) error {
-	switch kind := frame.GetFrame().(type) {
-	case *pb.ServerFrame_InvokeHandler:
-		a.invoke(kind.InvokeHandler)
-	case *pb.ServerFrame_InvokeHook:
-		a.askHooks(kind.InvokeHook)
-	case *pb.ServerFrame_AbortHandler:
-		a.abort(kind.AbortHandler)
-	case *pb.ServerFrame_CallCompleted:
-		a.completed(kind.CallCompleted)
-	case *pb.ServerFrame_CancelResult:
-		a.cancelled(kind.CancelResult)
-	case *pb.ServerFrame_Drain:
-		a.drained(kind.Drain.GetTimeLeft().AsDuration())
-	case *pb.ServerFrame_FrameError:
-		return a.frameRefused(kind.FrameError)
-	}
-	return nil
-}
-
-func (a *Agent) cancelled(frame *pb.CancelResult) {
-	request, known := a.cancels[frame.GetCancelId()]
-	if !known {
-		return
-	}
-	delete(a.cancels, frame.GetCancelId())
-	request.result <- append(cancelledCalls(frame.GetCalls()), request.local...)
-}
-
-func (a *Agent) drained(timeLeft time.Duration) {
-	if a.config.OnDrain == nil {
-		a.log.Warn("the sidecar shuts down", "time_left", timeLeft)
-		return
-	}
-	a.config.OnDrain(timeLeft)
-}
-
-// frameRefused tells whom a frame error concerns. A message that came out of order was not read:
-// it has to be sent again, which a new connection does.
-func (a *Agent) frameRefused(frame *pb.FrameError) error {
-	refusal := frameError(frame)
-	if frame.FrameIndex == nil && slices.Contains(unreadReasons, refusal.Reason) {
-		return refusal
-	}
-	heard := a.refused(frame, refusal)
-	heard = a.resultRefused(frame, refusal) || heard
-	for _, notice := range a.notices {
-		if notice.at.covers(frame) {
-			notice.refused = refusal
-			heard = true
-		}
-	}
-	for id, request := range a.cancels {
-		if request.at.covers(frame) {
-			request.refused = refusal
-			close(request.result)
-			delete(a.cancels, id)
-			heard = true
-		}
-	}
-	switch {
-	case heard:
-	case a.config.OnRefusedFrame != nil:
-		a.config.OnRefusedFrame(refusal)
-	default:
-		a.log.Warn("frame refused", "error", refusal)
-	}
-	return nil
-}
-
-// reattach tries to resume until the grace is over. The error is why the session is lost.
-func (a *Agent) reattach(cause error, grace time.Duration) (*attachment, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	wait := backoffBase
-	for {
-		if lost := final(cause); lost != nil {
-			return nil, lost
-		}
-		pause := time.NewTimer(rand.N(wait))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return nil, &SessionLostError{Reason: "RESUME_GRACE_OVER", Cause: wireError(cause)}
-		case <-pause.C:
-		}
-		wait = min(2*wait, backoffMax)
-		tried, stop := context.WithTimeout(ctx, welcomeTimeout)
-		attached, err := a.attach(tried)
-		stop()
-		if err == nil {
-			return attached, nil
-		}
-		a.mu.Lock()
-		detaching := a.detaching
-		a.mu.Unlock()
-		if detaching {
-			return nil, &SessionLostError{Reason: detached}
-		}
-		cause = err
-	}
-}
-
-// final gives the loss that an error stands for, or nil where another try may succeed.
-func final(err error) error {
-	var lost *SessionLostError
-	if errors.As(err, &lost) {
-		return lost
-	}
-	if reason := reasonOf(err); slices.Contains(finalReasons, reason) {
-		return &SessionLostError{Reason: reason, Cause: wireError(err)}
-	}
-	return nil
-}
-
-// lose ends everything that hangs on the session.
-func (a *Agent) lose(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.lost = err
-	a.dropStream = nil
-	a.failAll(err)
-	cause := &AbortError{Reason: AbortSessionLost}
-	for _, started := range a.running {
-		if started.aborted == nil {
-			started.aborted = cause
-		}
-		started.cancel(cause)
-	}
-	for _, question := range a.asked {
-		question.cancel(cause)
-	}
-	clear(a.running)
-	clear(a.asked)
-	clear(a.cancels)
-	a.link = link{}
 }
