@@ -23,7 +23,7 @@ Value: TypeAlias = str | int | bool
 
 def attributes_of(pairs: list[KeyValue]) -> dict[str, Value]:
     """Attributes as a mapping."""
-    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in pairs}
+    return {pair.key: getattr(pair.value, str(pair.value.WhichOneof("value"))) for pair in pairs}
 
 
 class OtlpReceiver:
@@ -40,8 +40,11 @@ class OtlpReceiver:
 
     async def __aenter__(self) -> OtlpReceiver:
         self._server = grpc.aio.server()
-        trace_service_pb2_grpc.add_TraceServiceServicer_to_server(_Traces(self), self._server)
-        metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(_Metrics(self), self._server)
+        for add, servicer in (
+            (trace_service_pb2_grpc.add_TraceServiceServicer_to_server, _Traces(self)),
+            (metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server, _Metrics(self)),
+        ):
+            add(servicer, self._server)  # type: ignore[no-untyped-call]
         port = self._server.add_insecure_port("127.0.0.1:0")
         self.endpoint = f"http://127.0.0.1:{port}"
         await self._server.start()

@@ -113,7 +113,7 @@ class Process(_Group):
 
 
 class Observability(_Group):
-    """What the server shows of its calls; arguments and whole outputs are not part of it."""
+    """What the server shows of its calls."""
 
     metrics_listen: str | None = Field(
         None,
