@@ -232,9 +232,10 @@ func TestToolsComeAndGo(t *testing.T) {
 	if gone.Message != "unsupported call: gone" {
 		t.Fatalf("a tool that was taken away: %q", gone.Message)
 	}
-	err = agent.UpdateTools(limited(t), []sidecall.Tool{saying("", "")}, nil)
+	later.Hooks = "nonsense"
+	err = agent.UpdateTools(limited(t), []sidecall.Tool{later}, nil)
 	var refusal *sidecall.Error
 	if !errors.As(err, &refusal) || len(refusal.FieldViolations) == 0 {
-		t.Fatalf("a tool without a name: %v", err)
+		t.Fatalf("a tool with hooks of no kind: %v", err)
 	}
 }
