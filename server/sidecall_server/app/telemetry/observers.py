@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.runtime.call import Call
@@ -22,7 +22,9 @@ class Observers(Observer):
     """Tells each in order. One that fails is logged, and told no more: telemetry ends no call."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = list(observers)
+        self._observers = tuple(observers)
+        self._listeners: dict[str, tuple[tuple[Observer, Callable[..., None]], ...]] = {}
+        self._assign()
 
     def session_opened(self, session: Session) -> None:
         self._tell("session_opened", session)
@@ -63,9 +65,22 @@ class Observers(Observer):
         self._tell("limit_refused", limit)
 
     def _tell(self, what: str, *about: object) -> None:
-        for observer in tuple(self._observers):
+        for observer, listen in self._listeners[what]:
             try:
-                getattr(observer, what)(*about)
+                listen(*about)
             except Exception:
-                self._observers.remove(observer)
+                self._observers = tuple(one for one in self._observers if one is not observer)
+                self._assign()
                 log.exception("telemetry failed and is off: %s", type(observer).__name__)
+
+    def _assign(self) -> None:
+        """Who is told of what: only those who do something with it."""
+        self._listeners = {
+            what: tuple(
+                (observer, getattr(observer, what))
+                for observer in self._observers
+                if getattr(type(observer), what) is not nothing
+            )
+            for what, nothing in vars(Observer).items()
+            if not what.startswith("_")
+        }

@@ -49,12 +49,14 @@ class PrometheusMetrics(Observer):
         )
         names = ("dispatch", "handler", "total", *HookPoint)
         self._phases = {name: phases.labels(phase=str(name)) for name in names}
-        self._bytes = Counter(
+        transferred = Counter(
             "sidecall_call_bytes",
             "Bytes of the payloads and results of calls that have ended.",
             ("direction",),
             registry=self._registry,
         )
+        self._payload_bytes = transferred.labels("payload")
+        self._result_bytes = transferred.labels("result")
         self._sessions = Counter(
             "sidecall_sessions_opened", "Sessions that were opened.", registry=self._registry
         )
@@ -113,8 +115,8 @@ class PrometheusMetrics(Observer):
         for phase, seconds in call.durations()._asdict().items():
             if seconds is not None:
                 self._phases[phase].observe(seconds)
-        self._bytes.labels("payload").inc(call.dispatch.size_bytes)
-        self._bytes.labels("result").inc(call.result_bytes)
+        self._payload_bytes.inc(call.dispatch.size_bytes)
+        self._result_bytes.inc(call.result_bytes)
 
     def late_result(self, session: Session) -> None:
         self._late_results.inc()
