@@ -93,7 +93,7 @@ class Accounts:
         outcome = frame.outcome.SerializeToString(deterministic=True)
         if account.terminal is None:
             account.terminal = outcome
-            if frame.outcome.WhichOneof("result") is None:
+            if frame.outcome.WhichOneof("outcome") is None:
                 self.broke("broken", f"{reference} ended without outcome")
         elif account.terminal != outcome:
             self.broke("duplicates", f"{reference} ended in two ways")

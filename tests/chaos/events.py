@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 import grpc
+import grpc.aio
 from sidecall.v1 import session_service_pb2 as pb
 
 from tests.chaos.accounts import Accounts, Reference
@@ -57,8 +58,8 @@ class Events:
                         break
                 if slow_seconds:
                     await asyncio.sleep(slow_seconds)
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.NOT_FOUND:  # type: ignore[attr-defined]
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.NOT_FOUND:
                 self._broke(f"the watch ended with {error}")
         finally:
             stream.cancel()

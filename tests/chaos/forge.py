@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import grpc.aio
 from sidecall.v1 import runtime_stream_pb2 as pb
+from sidecall.v1 import tool_call_pb2 as call_pb
 
 from tests.chaos.accounts import Accounts, Reference
 from tests.chaos.peer import ChaosPeer
@@ -51,7 +52,7 @@ async def forge(
 
 
 async def _send_forged(
-    peer: ChaosPeer, accounts: Accounts, world: World, what: Forgery, call: frames.call_pb.ToolCall
+    peer: ChaosPeer, accounts: Accounts, world: World, what: Forgery, call: call_pb.ToolCall
 ) -> None:
     """A forgery that is counted as a message."""
     frame = pb.ClientFrame()

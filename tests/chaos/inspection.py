@@ -15,7 +15,7 @@ from sidecall.v1 import session_service_pb2 as session_pb
 from sidecall.v1 import tool_call_pb2 as call_pb
 
 from tests.chaos.accounts import Accounts, Reference
-from tests.chaos.world import LOSS_SECONDS, World
+from tests.chaos.world import World
 from tests.runtime_wire import frames
 
 POLL_SECONDS = 0.1
@@ -31,7 +31,7 @@ class Inspection:
 
     async def lost(self) -> None:
         """The agent fell silent: the server has to close the session by itself."""
-        deadline = asyncio.get_running_loop().time() + LOSS_SECONDS
+        deadline = asyncio.get_running_loop().time() + self._world.loss_seconds
         request = session_pb.GetSessionRequest(session_id=self._id)
         while True:
             session = (await self._rpc(self._world.sessions.GetSession(request))).session
@@ -41,8 +41,8 @@ class Inspection:
                 state = session_pb.SessionState.Name(session.state)
                 self._accounts.broke(
                     "hung",
-                    f"{LOSS_SECONDS:g} s after its agent fell silent the session is {state} with"
-                    f" {session.open_calls} open calls",
+                    f"{self._world.loss_seconds:g} s after its agent fell silent the session is"
+                    f" {state} with {session.open_calls} open calls",
                 )
                 break
             await asyncio.sleep(POLL_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import grpc.aio
@@ -43,15 +43,17 @@ class ChaosPeer(StreamPeer):
             self._heart = asyncio.create_task(self._beat())
         return welcome
 
-    async def send_large(self, frame: pb.ClientFrame) -> tuple[int, int]:
-        """A frame, in pieces if it is large; the sequence and place of its last piece."""
-        if frame.ByteSize() <= self._chunk_bytes:
-            return await self.send(frame), 0
-        self._transfers += 1
-        pieces = frames.chunks(self._transfers, frame, self._chunk_bytes)
-        for piece in pieces[:-1]:
-            await self.send(piece)
-        return await self.send(pieces[-1]), 0
+    async def send_large(
+        self, frame: pb.ClientFrame, about_to_send: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """A frame, in pieces if it is large; tells the sequence of the message that ends it."""
+        if frame.ByteSize() > self._chunk_bytes:
+            self._transfers += 1
+            *pieces, frame = frames.chunks(self._transfers, frame, self._chunk_bytes)
+            for piece in pieces:
+                await self.send(piece)
+        about_to_send(self.next_sequence)
+        await self.send(frame)
 
     @property
     def next_sequence(self) -> int:

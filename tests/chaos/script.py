@@ -117,12 +117,10 @@ class Script:
         self._world.tokens.extend(self.peer.tokens[-2:])
 
     async def _dispatch_one(self, plan: CallPlan, frame: pb.ClientFrame, *, again: bool) -> None:
-        pieces = max(1, -(-frame.ByteSize() // MAX_CHUNK_BYTES))
-        last = self.peer.next_sequence + pieces - 1
-        self.accounts.attempted(last, 0, plan, again=again)
-        for sequence in range(self.peer.next_sequence, last + 1):
-            self.accounts.forgery(sequence)
-        await self.peer.send_large(frame)
+        await self.peer.send_large(
+            frame,
+            lambda sequence: self.accounts.attempted(sequence, 0, plan, again=again),
+        )
 
     async def _cancel(self, step: Cancel) -> None:
         if not self._sent:

@@ -54,6 +54,15 @@ class Server:
             if record["level"] in ("error", "critical")
         ]
 
+    async def collected_rss_bytes(self) -> int:
+        """Memory it holds after collecting its garbage."""
+        known = len(self._said("rss_bytes"))
+        self._process.send_signal(signal.SIGUSR1)
+        async with asyncio.timeout(STOP_SECONDS):
+            while len(said := self._said("rss_bytes")) == known:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        return said[-1]
+
     async def stop(self) -> int:
         """SIGTERM; returns the exit status. A server that does not end is killed."""
         if self.alive:
@@ -66,8 +75,11 @@ class Server:
 
     def tasks_left(self) -> int | None:
         """Tasks it still had after its orderly end, by its own count; None: it never said."""
-        counts = [record["tasks_left"] for record in self.records() if "tasks_left" in record]
+        counts = self._said("tasks_left")
         return counts[-1] if counts else None
+
+    def _said(self, field: str) -> list[int]:
+        return [record[field] for record in self.records() if field in record]
 
 
 @contextlib.asynccontextmanager

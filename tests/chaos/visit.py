@@ -12,7 +12,7 @@ from tests.chaos.accounts import Accounts
 from tests.chaos.inspection import POLL_SECONDS, Inspection
 from tests.chaos.plan import Again, CallPlan, Dispatch, Leave, Verdict, VisitPlan, Work
 from tests.chaos.script import Script
-from tests.chaos.world import END_SECONDS, World
+from tests.chaos.world import World
 from tests.runtime_wire import frames
 
 STALL_CALLS = 24
@@ -60,7 +60,7 @@ class _Visit:
             await self._inspection.check_server()
             await self._leave()
         await self._inspection.delete()
-        _, late = await asyncio.wait(self._script.watchers, timeout=END_SECONDS)
+        _, late = await asyncio.wait(self._script.watchers, timeout=self._world.end_seconds)
         if late:
             self._accounts.broke("hung", f"{len(late)} watches did not end with their session")
         self._script.events.check()
@@ -88,7 +88,7 @@ class _Visit:
 
     async def _until_nothing_waits(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(END_SECONDS):
+            async with asyncio.timeout(self._world.end_seconds):
                 while self._accounts.waiting:
                     if self._accounts.gaps:
                         await self._find_refused()

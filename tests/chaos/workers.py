@@ -39,14 +39,15 @@ async def worker(world: World, who: str, rng: random.Random, seconds_left: float
     try:
         await asyncio.sleep(lifetime_seconds)
         world.ledger.evil["SIGKILL" if killed else "worker left"] += 1
-        if killed:
+        if killed and process.returncode is None:
             process.kill()
         else:
             process.stdin.close()
         said = await world.in_time(reading, f"the end of {who}")
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
         await process.wait()
         reading.cancel()
     lines: list[dict[str, Any]] = [json.loads(line) for line in said.splitlines() if line]

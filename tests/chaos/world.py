@@ -24,7 +24,6 @@ MAX_CHUNK_BYTES: Final = 1 << 16
 MAX_CALLS_IN_FLIGHT: Final = 48
 
 SERVER_FLAGS: Final = (
-    "--log-level=warning",
     "--drain-seconds=2",
     "--heartbeat-interval-seconds=1",
     f"--heartbeat-timeout-seconds={HEARTBEAT_TIMEOUT_SECONDS}",
@@ -40,9 +39,6 @@ SERVER_FLAGS: Final = (
 END_SECONDS: Final = 20.0
 """What is to end by itself has this long, on a machine where everything is busy."""
 
-LOSS_SECONDS: Final = HEARTBEAT_TIMEOUT_SECONDS + RESUME_GRACE_SECONDS + END_SECONDS
-"""The longest until the session of an agent that fell silent is closed."""
-
 
 @dataclass
 class World:
@@ -52,6 +48,7 @@ class World:
     channel: grpc.aio.Channel
     ledger: Ledger
     seed: int
+    end_seconds: float = END_SECONDS
     tokens: deque[bytes] = field(default_factory=lambda: deque(maxlen=64))
     """Invocation tokens of other agents."""
 
@@ -63,11 +60,16 @@ class World:
         self.stop = asyncio.Event()
         """No new stays."""
 
+    @property
+    def loss_seconds(self) -> float:
+        """The longest until the session of an agent that fell silent is closed."""
+        return HEARTBEAT_TIMEOUT_SECONDS + RESUME_GRACE_SECONDS + self.end_seconds
+
     async def in_time(self, work: Awaitable[Answer], what: str) -> Answer:
         """Wait for what has to come; what does not is hung."""
         try:
-            async with asyncio.timeout(END_SECONDS):
+            async with asyncio.timeout(self.end_seconds):
                 return await work
         except TimeoutError:
-            self.ledger.broke("hung", f"{what} did not come in {END_SECONDS:g} s")
+            self.ledger.broke("hung", f"{what} did not come in {self.end_seconds:g} s")
             raise

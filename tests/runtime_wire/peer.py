@@ -209,14 +209,17 @@ class StreamPeer:
             while True:
                 await self.reading.wait()
                 data = await stream.read()
+                if stream is not self._stream:
+                    return  # taken over: what it still says comes again on the new one
                 if data is grpc.aio.EOF:
                     break
                 self._receive(pb.ConnectResponse.FromString(data))
                 await self._notify()
         except grpc.RpcError:
             pass
-        self.end = await _end_of(stream)
-        await self._notify()
+        if stream is self._stream:
+            self.end = await _end_of(stream)
+            await self._notify()
 
     async def _notify(self) -> None:
         async with self._changed:

@@ -1,0 +1,101 @@
+"""`sidecall serve` with a planted fault, to see that chaos finds it.
+
+Started as ``python -m tests.chaos.sabotaged_server FAULT FLAGS...``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from sidecall_server.domain.frames import CallCompleted, DispatchCall, ServerFrame
+from sidecall_server.runtime.gate import Gate
+from sidecall_server.runtime.session import Session
+from sidecall_server.runtime.sessions import Sessions
+
+from tests.chaos import counted_server
+
+EVERY: Final = 4
+"""The planted fault strikes at every fourth chance."""
+
+_chances = itertools.count(1)
+
+
+def _struck() -> bool:
+    return next(_chances) % EVERY == 0
+
+
+def _drop_terminal() -> None:
+    send = Session.send
+
+    def sabotaged(self: Session, frame: ServerFrame, *, control: bool = False) -> None:
+        if not (isinstance(frame, CallCompleted) and _struck()):
+            send(self, frame, control=control)
+
+    _replace(Session, "send", sabotaged)
+
+
+def _send_terminal_twice() -> None:
+    send = Session.send
+
+    def sabotaged(self: Session, frame: ServerFrame, *, control: bool = False) -> None:
+        send(self, frame, control=control)
+        if isinstance(frame, CallCompleted) and _struck():
+            send(self, frame, control=control)
+
+    _replace(Session, "send", sabotaged)
+
+
+def _keep_deleted_sessions() -> None:
+    forget: Any = Sessions.__dict__["_forget"]
+
+    def sabotaged(self: Sessions, session_id: str) -> None:
+        if not _struck():
+            forget(self, session_id)
+
+    _replace(Sessions, "_forget", sabotaged)
+
+
+def _hold_the_gate() -> None:
+    leave = Gate.leave
+
+    def sabotaged(self: Gate, *arguments: Any) -> None:
+        if not _struck():
+            leave(self, *arguments)
+
+    _replace(Gate, "leave", sabotaged)
+
+
+def _record_what_is_refused() -> None:
+    dispatch = Session.dispatch
+
+    def sabotaged(self: Session, frame: DispatchCall) -> None:
+        if frame.call.turn_id in self.__dict__["_ended_turns"]:
+            self.record_tool_call(frame.call)
+        dispatch(self, frame)
+
+    _replace(Session, "dispatch", sabotaged)
+
+
+def _never_give_up_on_the_lost() -> None:
+    _replace(Session, "_grace_ended", lambda self: None)
+
+
+def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
+    setattr(owner, name, function)
+
+
+FAULTS: Final[dict[str, Callable[[], None]]] = {
+    "drop-terminal": _drop_terminal,
+    "send-terminal-twice": _send_terminal_twice,
+    "keep-deleted-sessions": _keep_deleted_sessions,
+    "hold-the-gate": _hold_the_gate,
+    "record-what-is-refused": _record_what_is_refused,
+    "never-give-up-on-the-lost": _never_give_up_on_the_lost,
+}
+
+if __name__ == "__main__":
+    FAULTS[sys.argv[1]]()
+    sys.exit(counted_server.main(sys.argv[2:]))
