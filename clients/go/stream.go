@@ -41,6 +41,7 @@ type attachment struct {
 	cancel    context.CancelCauseFunc
 	welcome   *pb.Welcome
 	first     *pb.ConnectResponse
+	began     ResumeOutcome
 	heartbeat time.Duration
 	silence   time.Duration
 }
@@ -128,6 +129,10 @@ func (a *Agent) welcomed(attached *attachment) error {
 		return &SessionLostError{Reason: "SERVER_RESTARTED"}
 	}
 	a.instance = welcome.GetServerInstanceId()
+	attached.began = plainEnum(welcome.GetResumeOutcome(), "RESUME_OUTCOME_", ResumeNew)
+	if resumed && attached.began == ResumeNew {
+		attached.began = ResumeResumed // nothing had been said before, so nothing was lost
+	}
 	a.session.ID = welcome.GetSessionId()
 	a.session.ResumeToken = welcome.GetResumeToken()
 	a.mode = plainEnum(welcome.GetEffectiveToolMode(), "TOOL_MODE_", ToolMode(""))
@@ -143,8 +148,7 @@ func (a *Agent) run(attached *attachment) {
 	defer close(a.ended)
 	for {
 		if a.config.OnConnection != nil {
-			a.config.OnConnection(plainEnum(attached.welcome.GetResumeOutcome(),
-				"RESUME_OUTCOME_", ResumeNew))
+			a.config.OnConnection(attached.began)
 		}
 		err := a.exchange(attached)
 		a.mu.Lock()
