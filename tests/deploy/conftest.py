@@ -1,0 +1,7 @@
+"""Fixtures of the deployment tests."""
+
+from __future__ import annotations
+
+from tests.app.conftest import folder, processes
+
+__all__ = ["folder", "processes"]
