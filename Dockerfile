@@ -1,18 +1,22 @@
 # The sidecar as a small image: no compiler, no package installer, not root.
 #
 #   docker build -t sidecall .
-#   docker run --rm --read-only sidecall
+#   docker run --rm --read-only --cap-drop ALL sidecall
+#
+# With telemetry: --build-arg EXTRAS=[otel,prometheus]
 #
 # It listens on /run/sidecall/private/sidecall.sock: share /run/sidecall with the agent's
 # container (same user, or --socket-group), and set SIDECALL_ENDPOINT there as it is set here.
 
 FROM python:3.11-slim AS builder
+ARG EXTRAS=
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY clients/python clients/python
 COPY server server
 RUN python -m venv --without-pip /opt/sidecall \
-    && python -m pip --python /opt/sidecall/bin/python install --no-cache-dir ./clients/python .
+    && python -m pip --python /opt/sidecall/bin/python install --no-cache-dir \
+        ./clients/python ".${EXTRAS}"
 
 FROM python:3.11-slim
 COPY --from=builder /opt/sidecall /opt/sidecall
