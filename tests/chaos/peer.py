@@ -85,6 +85,7 @@ class ChaosPeer(StreamPeer):
             case "welcome":
                 self.frames.append(frame)
                 if frame.welcome.resume_outcome == pb.RESUME_OUTCOME_GAP:
+                    self.accounts.ledger.evil["gap"] += 1
                     self.accounts.gap()
             case "call_completed":
                 self.accounts.completed(frame.call_completed)
