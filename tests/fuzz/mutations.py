@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -57,9 +57,10 @@ _BITS: Final = {
 def mutated_message(message: Message, rng: random.Random) -> None:
     """Change one field, somewhere in the message."""
     owner = rng.choice(list(_messages(message)))
-    if not owner.DESCRIPTOR.fields:
+    fields = cast(list[FieldDescriptor], list(owner.DESCRIPTOR.fields))
+    if not fields:
         return
-    field = rng.choice(list(owner.DESCRIPTOR.fields))
+    field = rng.choice(fields)
     if rng.random() < 0.2:
         owner.ClearField(field.name)
     elif field.is_repeated:

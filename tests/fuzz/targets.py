@@ -46,20 +46,21 @@ class Target:
         )
         return st.one_of(mutated, mutated, mutated, st.binary(max_size=MAX_ARBITRARY_BYTES))
 
-    def run(self, data: bytes) -> None:
-        """One input against a new world.
+    def run(self, data: bytes) -> list[str]:
+        """One input against a new world; why it was refused, if it was.
 
         Raises:
             AssertionError: or whatever else went wrong.
         """
-        asyncio.run(self._run(data))
+        return asyncio.run(self._run(data))
 
-    async def _run(self, data: bytes) -> None:
+    async def _run(self, data: bytes) -> list[str]:
         world = await World().begin()
         try:
             await self.send(world, data)
         finally:
             await world.close()
+        return world.refusals
 
 
 def check(target: Target, examples: int, seed: int | None) -> None:
@@ -90,8 +91,10 @@ def targets() -> list[Target]:
         for name, kind in sorted(REQUESTS.items())
     ]
     by_kind = _seeds("frames", pb.ClientFrame)
-    for field in pb.ClientFrame.DESCRIPTOR.fields:
-        found.append(Target(field.name, by_kind[field.name], World.frame))
+    found += [
+        Target(field.name, by_kind[field.name], World.frame)
+        for field in pb.ClientFrame.DESCRIPTOR.fields
+    ]
     everything = tuple(
         pb.ConnectRequest(sequence=2, frames=[frame])
         for frames in by_kind.values()

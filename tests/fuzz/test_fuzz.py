@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sidecall.v1 import runtime_stream_pb2 as pb
 
 from tests.fuzz.targets import SEEDS, Target, check, targets
 from tests.fuzz.worlds import REQUESTS, World
@@ -18,7 +19,11 @@ def test_whatever_comes_is_answered_or_refused(target: Target) -> None:
 @pytest.mark.parametrize("target", targets(), ids=lambda target: target.name)
 def test_the_seeds_are_taken_as_they_are(target: Target) -> None:
     for seed in target.seeds:
-        target.run(seed.SerializeToString())
+        refusals = target.run(seed.SerializeToString())
+        hello = isinstance(seed, pb.ClientFrame | pb.ConnectRequest) and b"fuzz" in (
+            seed.SerializeToString()
+        )
+        assert bool(refusals) == hello, "only a second Hello has no place"
 
 
 def test_every_request_has_a_seed() -> None:

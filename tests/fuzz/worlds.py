@@ -69,6 +69,8 @@ class World:
             RecorderServicer(self.sessions),
             ProjectionServicer(),
         )
+        self.refusals: list[str] = []
+        """What was refused, and why."""
         self.written: list[pb.ServerFrame] = []
         self.connection = Connection(self.sessions, "", codec)
         self._writer = asyncio.create_task(self._write())
@@ -117,6 +119,7 @@ class World:
         try:
             answer = await self._answer(method, request)
         except DomainError as error:
+            self.refusals.append(str(error))
             self._check_error(error)
         else:
             assert type(answer).FromString(answer.SerializeToString()) == answer
@@ -170,6 +173,7 @@ class World:
         await self.settle()
         internal = errors_pb2.ERROR_REASON_INTERNAL
         for frame in self._of("frame_error"):
+            self.refusals.append(frame.message)
             assert frame.reason != internal, frame.message
             assert frame.reason in errors_pb2.ErrorReason.values(), frame
             assert frame.ByteSize() <= 2 * MAX_DETAIL_BYTES, frame.ByteSize()
