@@ -20,7 +20,9 @@ RUN python -m venv --without-pip /opt/sidecall \
 
 FROM python:3.11-slim
 COPY --from=builder /opt/sidecall /opt/sidecall
-RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin sidecall \
+RUN rm -rf /usr/local/lib/python3.11/site-packages/* /usr/local/lib/python3.11/ensurepip \
+        /usr/local/bin/pip* \
+    && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin sidecall \
     && install -d -o sidecall -g sidecall -m 0755 /run/sidecall
 ENV PATH=/opt/sidecall/bin:$PATH \
     PYTHONUNBUFFERED=1 \

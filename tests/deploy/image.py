@@ -24,7 +24,15 @@ from tests.app.processes import ROOT
 
 BUILD_SECONDS: Final = 400
 
-_PATHS: Final = re.compile(r"(?<![\w.$}])/(?=(?:opt|run|src|etc|usr/local/lib)\b)")
+_PATHS: Final = re.compile(r"(?<![\w.$}*])/(?=\w)(?!usr/sbin/nologin\b)")
+"""Absolute paths: all of them, so that no step reaches this machine's own files."""
+
+_BASE_FILES: Final = (
+    "usr/local/bin/pip3",
+    "usr/local/lib/python3.11/ensurepip/__init__.py",
+    "usr/local/lib/python3.11/site-packages/pip/__init__.py",
+)
+"""What the base image has that is not wanted."""
 
 _BASE_PYTHON: Final = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -135,6 +143,10 @@ class Image:
             self.root.rename(self.folder / self.stages[-1])
         self.stages.append(value.partition(" AS ")[2] or "final")
         self.root.mkdir()
+        for name in _BASE_FILES:
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
         self._arguments, self._workdir, self.variables = {}, "/", {}
 
     def _inside(self, path: str) -> Path:
