@@ -13,6 +13,7 @@ from prometheus_client import (
     Counter,
     Histogram,
     ProcessCollector,
+    disable_created_metrics,
     start_http_server,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -31,6 +32,8 @@ class PrometheusMetrics(Observer):
     """Counts what happens, and serves it together with the census."""
 
     def __init__(self, census: Census) -> None:
+        # Else each counter comes with a second series, the time of its birth.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         self._registry.register(_CensusCollector(census))
         ProcessCollector(registry=self._registry)
