@@ -87,11 +87,11 @@ class StreamPeer:
         await self._send_again(self.welcome.last_sequence_received)
         return self.welcome
 
-    def open(self) -> None:
-        """A new stream, without a word."""
+    def open(self, **options: Any) -> None:
+        """A new stream, without a word; `options` of the rpc."""
         self.attached = False
         self.end = None
-        self._stream = self._open_stream()
+        self._stream = self._open_stream(**options)
         self._reader = asyncio.create_task(self._read(self._stream))
 
     async def lose(self) -> None:
