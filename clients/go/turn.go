@@ -32,21 +32,25 @@ func (t *Turn) Dispatch(ctx context.Context, call Call, options ...DispatchOptio
 }
 
 // Outcomes waits until all calls that were dispatched so far have ended, and gives their
-// outcomes in the order of the calls. Calls without an outcome are left out; the error joins
-// what they ended with.
+// outcomes in the order of the calls, each call once. Calls without an outcome are left out; the
+// error joins what they ended with.
 func (t *Turn) Outcomes(ctx context.Context) ([]Outcome, error) {
 	t.mu.Lock()
 	calls := slices.Clone(t.calls)
 	t.mu.Unlock()
 	var outcomes []Outcome
 	var failures []error
+	given := map[CallRef]bool{}
 	for _, pending := range calls {
 		outcome, err := pending.Wait(ctx)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
-		outcomes = append(outcomes, outcome)
+		if ref := outcome.Call.Ref(); !given[ref] {
+			given[ref] = true
+			outcomes = append(outcomes, outcome)
+		}
 	}
 	return outcomes, errors.Join(failures...)
 }
@@ -63,6 +67,11 @@ func (t *Turn) ResponseItems(ctx context.Context) ([]json.RawMessage, error) {
 		}
 	}
 	return items, err
+}
+
+// Cancel cancels all open calls of the turn, as [Agent.Cancel] does.
+func (t *Turn) Cancel(ctx context.Context) ([]CancelledCall, error) {
+	return t.agent.Cancel(ctx, CancelTarget{TurnID: t.ID})
 }
 
 // End ends the turn: it takes no new calls, and what it recorded and nothing took is dropped

@@ -38,7 +38,7 @@ func (e *events) say(kind string, fields event) {
 
 // fail says what went wrong; kind is "error", or "refused" with the call's ids in fields.
 func (e *events) fail(kind string, err error, fields event) {
-	said := event{"reason": "INTERNAL", "message": err.Error(), "field_violations": []event{}}
+	said := event{"reason": "", "message": err.Error(), "field_violations": []event{}}
 	var refusal *sidecall.Error
 	var lost *sidecall.SessionLostError
 	switch {

@@ -66,19 +66,24 @@ func (d *driver) left() {
 // do carries a command out. What sends does so before it returns, so that commands take effect
 // in their order; what waits for the sidecar does so beside the next commands.
 func (d *driver) do(ctx context.Context, read command) {
-	if d.agent == nil && read.Do != "connect" {
+	switch read.Do {
+	case "connect":
+		d.connect(ctx, read)
+		return
+	case "answer", "torn_down":
+		d.answers.put(read.Do+read.TurnID+"/"+read.CallID, read)
+		return
+	case "verdict":
+		d.answers.put(read.Point+read.TurnID+"/"+read.CallID, read)
+		return
+	}
+	if d.agent == nil {
 		d.events.fail("error", fmt.Errorf("%q comes before connect", read.Do), nil)
 		return
 	}
 	switch read.Do {
-	case "connect":
-		d.connect(ctx, read)
 	case "dispatch":
 		d.dispatch(ctx, read)
-	case "answer", "torn_down":
-		d.answers.put(read.Do+read.TurnID+"/"+read.CallID, read)
-	case "verdict":
-		d.answers.put(read.Point+read.TurnID+"/"+read.CallID, read)
 	case "drop":
 		d.agent.DropConnection()
 	case "cancel":
@@ -109,7 +114,13 @@ func (d *driver) answered(kind string, err error) {
 }
 
 func (d *driver) connect(ctx context.Context, read command) {
-	config := sidecall.AgentConfig{Name: "conformance", Options: read.Options.options()}
+	config := sidecall.AgentConfig{
+		Name:    "conformance",
+		Options: read.Options.options(),
+		OnRefusedFrame: func(refusal *sidecall.Error) {
+			d.events.fail("error", refusal, nil)
+		},
+	}
 	var began sync.Once
 	first := make(chan sidecall.ResumeOutcome, 1)
 	config.OnConnection = func(how sidecall.ResumeOutcome) {
