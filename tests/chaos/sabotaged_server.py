@@ -5,12 +5,16 @@ Started as ``python -m tests.chaos.sabotaged_server FAULT FLAGS...``.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.frames import CallCompleted, DispatchCall, ServerFrame
+from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.gate import Gate
 from sidecall_server.runtime.session import Session
 from sidecall_server.runtime.sessions import Sessions
@@ -19,6 +23,8 @@ from tests.chaos import counted_server
 
 EVERY: Final = 4
 """The planted fault strikes at every fourth chance."""
+
+HOARDED_BYTES: Final = 200_000
 
 _chances = itertools.count(1)
 
@@ -83,6 +89,28 @@ def _never_give_up_on_the_lost() -> None:
     _replace(Session, "_grace_ended", lambda self: None)
 
 
+def _hoard_memory() -> None:
+    finish = Session.call_ended
+    hoard: list[bytes] = []
+
+    def sabotaged(self: Session, call: Call) -> None:
+        finish(self, call)
+        hoard.append(os.urandom(HOARDED_BYTES))
+
+    _replace(Session, "call_ended", sabotaged)
+
+
+def _leave_tasks() -> None:
+    close = Session.close
+    left: set[asyncio.Task[object]] = set()
+
+    def sabotaged(self: Session, reason: AbortReason) -> int:
+        left.add(asyncio.create_task(asyncio.Event().wait()))
+        return close(self, reason)
+
+    _replace(Session, "close", sabotaged)
+
+
 def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
 
@@ -93,6 +121,8 @@ FAULTS: Final[dict[str, Callable[[], None]]] = {
     "keep-deleted-sessions": _keep_deleted_sessions,
     "hold-the-gate": _hold_the_gate,
     "record-what-is-refused": _record_what_is_refused,
+    "hoard-memory": _hoard_memory,
+    "leave-tasks": _leave_tasks,
     "never-give-up-on-the-lost": _never_give_up_on_the_lost,
 }
 
