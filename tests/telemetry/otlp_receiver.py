@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeAlias
 
+import grpc
 import grpc.aio
 from opentelemetry.proto.collector.metrics.v1 import (
     metrics_service_pb2,
@@ -15,6 +16,8 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_serv
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.app.certificates import Identity
 
 WAIT_SECONDS = 30.0
 
@@ -27,15 +30,21 @@ def attributes_of(pairs: list[KeyValue]) -> dict[str, Value]:
 
 
 class OtlpReceiver:
-    """Serves the trace and metrics services of OTLP on a free port of this machine."""
+    """Serves the trace and metrics services of OTLP on a free port of this machine.
 
-    def __init__(self) -> None:
+    With an identity it speaks TLS.
+    """
+
+    def __init__(self, identity: Identity | None = None) -> None:
+        self._identity = identity
         self.spans: list[Span] = []
         self.resources: list[dict[str, Value]] = []
         self.metrics: dict[str, Metric] = {}
         """The last of each name; they are cumulative."""
         self.received = b""
         """Everything, as it came over the wire."""
+        self.metadata: list[dict[str, str | bytes]] = []
+        """What each export of spans came with."""
         self._changed = asyncio.Condition()
 
     async def __aenter__(self) -> OtlpReceiver:
@@ -45,8 +54,13 @@ class OtlpReceiver:
             (metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server, _Metrics(self)),
         ):
             add(servicer, self._server)  # type: ignore[no-untyped-call]
-        port = self._server.add_insecure_port("127.0.0.1:0")
-        self.endpoint = f"http://127.0.0.1:{port}"
+        if self._identity is None:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+            self.endpoint = f"http://127.0.0.1:{port}"
+        else:
+            pair = (self._identity.key_pem, self._identity.certificate_pem)
+            port = self._server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+            self.endpoint = f"https://localhost:{port}"
         await self._server.start()
         return self
 
@@ -91,8 +105,11 @@ class _Traces(trace_service_pb2_grpc.TraceServiceServicer):
         self._receiver = receiver
 
     async def Export(
-        self, request: trace_service_pb2.ExportTraceServiceRequest, context: object
+        self,
+        request: trace_service_pb2.ExportTraceServiceRequest,
+        context: grpc.aio.ServicerContext[object, object],
     ) -> trace_service_pb2.ExportTraceServiceResponse:
+        self._receiver.metadata.append(dict(context.invocation_metadata() or ()))
         await self._receiver.take_spans(request)
         return trace_service_pb2.ExportTraceServiceResponse()
 

@@ -12,6 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from sidecall.client import Completed
 from sidecall_server.app.version import server_version
 
+from tests.app.certificates import Authority
 from tests.app.processes import Processes, ServerProcess
 from tests.app.test_command_line import SERVE
 from tests.telemetry.agents import (
@@ -250,6 +251,25 @@ def gauge(receiver: OtlpReceiver, name: str, label: str) -> dict[object, int]:
         attributes_of(list(point.attributes))[label]: point.as_int
         for point in receiver.metrics[name].gauge.data_points
     }
+
+
+async def test_over_https_it_trusts_the_authority_and_sends_the_headers_of_the_environment(
+    folder: Path, processes: Processes
+) -> None:
+    authority = Authority.make("authority")
+    (folder / "ca.pem").write_bytes(authority.certificate_pem)
+    async with OtlpReceiver(authority.sign("receiver")) as receiver:
+        server = start(
+            *(processes, folder, receiver.endpoint),
+            OTEL_EXPORTER_OTLP_CERTIFICATE=str(folder / "ca.pem"),
+            OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20otlp-hunter2",
+        )
+        async with attached(server.address) as agent:
+            await agent.call(call("call_1"))
+            await receiver.span("call_1")
+
+    assert receiver.metadata[0]["authorization"] == "Bearer otlp-hunter2"
+    assert "otlp-hunter2" not in server.log
 
 
 async def test_what_was_not_sent_yet_is_sent_at_the_end(
