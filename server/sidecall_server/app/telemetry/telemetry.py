@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 
 from sidecall_server.app.settings import Settings, SettingsError
 from sidecall_server.app.tcp import ListenRefused, TcpAddress
-from sidecall_server.app.telemetry import call_log
-from sidecall_server.app.telemetry.call_log import CallLog
 from sidecall_server.app.telemetry.observers import observer_of
 from sidecall_server.runtime.observer import Observer
 from sidecall_server.runtime.sessions import Sessions
@@ -38,7 +36,9 @@ class Telemetry:
         self._endpoint: PrometheusEndpoint | None = None
         self._otlp: OtlpExport | None = None
         observers: list[Observer] = []
-        if call_log.log.isEnabledFor(logging.DEBUG):
+        if settings.log_level == "debug":
+            from sidecall_server.app.telemetry.call_log import CallLog
+
             observers.append(CallLog(previews=settings.log_previews))
         self._metrics_address = _metrics_address(settings)
         if self._metrics_address is not None or settings.otlp_endpoint is not None:
