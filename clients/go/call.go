@@ -134,6 +134,11 @@ type Call struct {
 // Ref is the reference of the call.
 func (c Call) Ref() CallRef { return CallRef{TurnID: c.TurnID, CallID: c.ID} }
 
+// PromptOutput is how the call's output stands in the outline of a prompt, for [Agent.Attach].
+func (c Call) PromptOutput() PromptOutput {
+	return PromptOutput{Kind: c.Payload.Kind, CallID: &c.ID, TurnID: &c.TurnID}
+}
+
 func (c Call) wire() *pb.ToolCall {
 	call := &pb.ToolCall{
 		CallId: c.ID, TurnId: c.TurnID, ToolName: c.Tool.wire(), Payload: c.Payload.wire(),

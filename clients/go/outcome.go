@@ -37,11 +37,6 @@ type Outcome struct {
 	Durations Durations
 }
 
-// PromptOutput is how the outcome stands in the outline of the next prompt, for [Agent.Attach].
-func (o Outcome) PromptOutput() PromptOutput {
-	return PromptOutput{Kind: o.Call.Payload.Kind, CallID: &o.Call.ID, TurnID: &o.Call.TurnID}
-}
-
 // Err is a [*FatalError] for a fatal outcome, nil for all others: those the model reads.
 func (o Outcome) Err() error {
 	if o.Kind == Fatal {
