@@ -1,0 +1,494 @@
+/**
+ * An agent: a session with the tools and hooks of this process attached to it. It keeps the
+ * connection, and comes back after a lost one, until it leaves or the session is lost.
+ */
+import {
+  type CallReference,
+  keyOf,
+  readReference,
+  type ToolCall,
+  type ToolName,
+  wireReference,
+  wireToolName,
+} from "./call.js";
+import { SidecallClient } from "./client.js";
+import { Connection } from "./connection.js";
+import { milliseconds } from "./durations.js";
+import type { EndpointOptions } from "./endpoint.js";
+import { type ResumeOutcome, resumeOutcomes, type ToolMode, toolModes } from "./enums.js";
+import { errorOfFrame, RefusedError, SessionLostError, type SidecallError } from "./errors.js";
+import {
+  type CancelResult,
+  ClientFrame,
+  type FrameError,
+  type Hello,
+  type ServerFrame,
+  type Welcome,
+} from "./gen/sidecall/v1/runtime_stream.js";
+import { declareHook, type Hook } from "./hook.js";
+import { type Lane, Link, Place } from "./link.js";
+import { type SessionOptions, wireSessionOptions } from "./options.js";
+import { type DispatchOptions, type PendingCall, PendingCalls } from "./pending.js";
+import { reattach } from "./reattach.js";
+import type { Attachment, AttachRequest } from "./recorder.js";
+import { type CancelledCall, type CancelTarget, readCancelled, wireTarget } from "./session.js";
+import { changedTools, declareTool, type Tool, type ToolTable, toolTable } from "./tool.js";
+import { Turn } from "./turn.js";
+import { type UnhandledErrors, Work } from "./work.js";
+
+/** The version of the protocol that the stream speaks. */
+const PROTOCOL_VERSION = 1;
+/** How long leaving takes at most, in milliseconds. */
+const DETACH_TIMEOUT_MS = 5000;
+/** The server learns of a lost connection later than the agent, in milliseconds. */
+const GRACE_MARGIN_MS = 5000;
+
+/** What an agent brings along. */
+export interface AgentOptions {
+  /** Where the sidecar is. Absent: what `SIDECALL_ENDPOINT` says, else the default socket. */
+  endpoint?: EndpointOptions | string | undefined;
+  tools?: readonly Tool[] | undefined;
+  /** The hooks, in the order in which their answers count. */
+  hooks?: readonly Hook[] | undefined;
+  /** The options of a new session. */
+  session?: SessionOptions | undefined;
+  /** Attaches to a session that exists, in place of a new one. */
+  attachTo?: { sessionId: string; resumeToken: string } | undefined;
+  /** The agent's name and version, for people. */
+  clientName?: string | undefined;
+  /** What becomes of something thrown that a handler did not map. Absent: it ends the turn. */
+  unhandledErrors?: UnhandledErrors | undefined;
+  /** Hears how each attachment to the session began. */
+  onConnection?: ((began: ResumeOutcome) => void) | undefined;
+  /** Hears that the server shuts down, and how long open calls may go on, in milliseconds. */
+  onDrain?: ((timeLeftMs: number) => void) | undefined;
+  /** Hears of refused frames and failed hooks that nobody waits for. Absent: a warning. */
+  onError?: ((error: SidecallError) => void) | undefined;
+}
+
+/** What leaves after this many milliseconds even where the server says nothing. */
+export interface DetachOptions {
+  /** How long to wait for the server, and for handlers to end. Absent: 5 s. */
+  timeoutMs?: number | undefined;
+}
+
+interface WaitingCancel {
+  /** Calls that still waited here. */
+  local: CancelledCall[];
+  resolve(cancelled: CancelledCall[]): void;
+  reject(error: unknown): void;
+}
+
+interface Notice {
+  place: Place;
+  refused?: RefusedError;
+}
+
+/** A session and its stream. `Agent.connect` makes it. */
+export class Agent {
+  /** The unary requests, over the same channel. */
+  readonly client: SidecallClient;
+  /** Resolves with why the agent has ended: it left (DETACHED), or the session was lost. */
+  readonly ended: Promise<SessionLostError>;
+  readonly #options: AgentOptions;
+  readonly #link = new Link();
+  readonly #calls: PendingCalls;
+  readonly #work: Work;
+  readonly #cancels = new Map<bigint, WaitingCancel>();
+  readonly #notices = new Set<Notice>();
+  readonly #abandon = new AbortController();
+  #resolveEnded: (error: SessionLostError) => void = () => undefined;
+  #tools: ToolTable;
+  #hooks: readonly Hook[];
+  #sessionId: string;
+  #resumeToken: string;
+  #instanceId: string | undefined;
+  #effectiveToolMode: ToolMode = "direct";
+  #lastCancelId = 0n;
+  #connection: Connection | undefined;
+  #isDetaching = false;
+  #lost: SessionLostError | undefined;
+
+  /**
+   * Opens a session, or attaches to the one that is named.
+   *
+   * @throws RefusedError when the sidecar cannot be reached (UNAVAILABLE), or refuses.
+   */
+  static async connect(options: AgentOptions = {}): Promise<Agent> {
+    const client = new SidecallClient(options.endpoint);
+    const agent = new Agent(client, options);
+    const connection = agent.#open();
+    try {
+      await connection.opened;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+    void agent.#keep(connection);
+    return agent;
+  }
+
+  private constructor(client: SidecallClient, options: AgentOptions) {
+    this.client = client;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+    this.#options = options;
+    this.#tools = toolTable(options.tools ?? []);
+    this.#hooks = options.hooks ?? [];
+    this.#sessionId = options.attachTo?.sessionId ?? "";
+    this.#resumeToken = options.attachTo?.resumeToken ?? "";
+    this.#calls = new PendingCalls({
+      send: (frame, place) => this.#send(frame, "ordered", place),
+      cancel: async (call) => (await this.cancel({ calls: [call] }))[0]?.disposition ?? "unknown",
+    });
+    this.#work = new Work({
+      tools: () => this.#tools,
+      hooks: () => this.#hooks,
+      unhandledErrors: options.unhandledErrors ?? "fatal",
+      maxFrameBytes: () => this.#link.maxFrameBytes,
+      send: (frame, place) => this.#send(frame, "answers", place),
+      answered: (call, sizeBytes) => this.#calls.answered(call, sizeBytes),
+      report: (error) => this.#report(error),
+    });
+  }
+
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  /** The session's tool mode, as the server decided it. */
+  get effectiveToolMode(): ToolMode {
+    return this.#effectiveToolMode;
+  }
+
+  // --- calls ---
+
+  /**
+   * Submits a call; it is recorded before anything else happens to it. Calls are sent in the
+   * order of their dispatch; beyond what the server grants they wait here until others have
+   * ended. The same call again (turn id, call id, payload) runs nothing: it ends as the first.
+   */
+  dispatch(call: ToolCall, options: DispatchOptions = {}): PendingCall {
+    return this.#calls.dispatch(call, options, this.#gone);
+  }
+
+  /** A turn, to dispatch calls in and to have their outputs in call order. */
+  turn(turnId: string): Turn {
+    return new Turn(this, turnId);
+  }
+
+  /**
+   * Cancels calls. One that has ended or never was is no error: the result says so. Handlers
+   * are told by their signals.
+   *
+   * @throws SessionLostError when the session is gone.
+   */
+  async cancel(target: CancelTarget): Promise<CancelledCall[]> {
+    this.#requireSession();
+    const local = this.#calls
+      .cancelWaiting(named(target))
+      .map((call): CancelledCall => ({ ...call, disposition: "accepted" }));
+    const sent = new Set(local.map(keyOf));
+    const rest =
+      "calls" in target ? { calls: target.calls.filter((call) => !sent.has(keyOf(call))) } : target;
+    this.#lastCancelId += 1n;
+    const cancelId = this.#lastCancelId;
+    const answer = new Promise<CancelledCall[]>((resolve, reject) => {
+      this.#cancels.set(cancelId, { local, resolve, reject });
+    });
+    this.#say({ $case: "cancelCalls", value: { cancelId, target: wireTarget(rest) } });
+    return answer;
+  }
+
+  /**
+   * Ends a turn: it takes no new calls, open ones go on. Resolves when the server has it.
+   *
+   * @throws SessionLostError when the session is gone.
+   */
+  endTurn(turnId: string): Promise<void> {
+    return this.#notify({ $case: "endTurn", value: { turnId } });
+  }
+
+  // --- recorder ---
+
+  /**
+   * Says which call's output carries the records of a code-mode cell: `exec`'s as soon as the
+   * cell has started and before its first nested call, `wait`'s after the cell answered it.
+   * Resolves when the server has it.
+   *
+   * @throws RefusedError, SessionLostError
+   */
+  registerCell(cellId: string, outputCall: CallReference): Promise<void> {
+    const value = { cellId, outputCall: wireReference(outputCall) };
+    return this.#notify({ $case: "registerCell", value });
+  }
+
+  /**
+   * Attaches records to the outputs of a prompt, after everything that was said before; see
+   * `SidecallClient.attachExecutedToolCalls`.
+   *
+   * @throws RefusedError, SessionLostError
+   */
+  async attachExecutedToolCalls(request: AttachRequest): Promise<Attachment[]> {
+    this.#requireSession();
+    if (!this.#link.isIdle) {
+      await this.#barrier();
+    }
+    return this.client.attachExecutedToolCalls(this.#sessionId, request);
+  }
+
+  // --- declarations ---
+
+  /**
+   * Adds and replaces tools by name, and takes some away; `hooks` take the place of those
+   * before. Calls that run are not touched, calls that wait for a tool go on as it changes.
+   * Resolves when the server has it.
+   *
+   * @throws RefusedError when it is refused and nothing has changed; SessionLostError
+   */
+  async updateTools(update: {
+    upsert?: readonly Tool[];
+    remove?: readonly ToolName[];
+    hooks?: readonly Hook[];
+  }): Promise<void> {
+    const { upsert = [], remove = [], hooks } = update;
+    const before = { tools: this.#tools, hooks: this.#hooks };
+    this.#tools = changedTools(this.#tools, upsert, remove);
+    this.#hooks = hooks ?? this.#hooks;
+    const value = {
+      upsert: upsert.map(declareTool),
+      remove: remove.map(wireToolName),
+      hooks: hooks && { hooks: hooks.map(declareHook) },
+    };
+    try {
+      await this.#notify({ $case: "updateTools", value });
+    } catch (error) {
+      this.#tools = before.tools;
+      this.#hooks = before.hooks;
+      throw error;
+    }
+  }
+
+  // --- life ---
+
+  /**
+   * Breaks the connection, as a fault of the network would; the agent resumes by itself. It is
+   * there to prove that.
+   */
+  dropConnection(): void {
+    this.#connection?.cut(new RefusedError("UNAVAILABLE", "the connection was dropped on purpose"));
+  }
+
+  /**
+   * Leaves: open calls are aborted, handlers are told to stop and are waited for. The session
+   * stays, and so does `client`, for unary requests.
+   */
+  async detach(options: DetachOptions = {}): Promise<void> {
+    await this.#leave(false, options);
+  }
+
+  /** Leaves, ends the session, and closes `client`. */
+  async close(options: DetachOptions = {}): Promise<void> {
+    await this.#leave(true, options);
+    this.client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #leave(closeSession: boolean, { timeoutMs = DETACH_TIMEOUT_MS }: DetachOptions) {
+    if (this.#gone === undefined) {
+      const frame = ClientFrame.encode({ frame: { $case: "detach", value: { closeSession } } });
+      this.#send(frame.finish(), "farewell");
+      this.#isDetaching = true;
+    }
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const overdue = new Promise<void>((resolve) => {
+      timeout.addEventListener("abort", () => {
+        this.#abandon.abort();
+        this.dropConnection();
+        resolve();
+      });
+    });
+    await this.ended;
+    await Promise.race([this.#work.finished(), overdue]);
+  }
+
+  // --- the connection ---
+
+  #open(): Connection {
+    const hello: Hello = {
+      protocolVersions: [PROTOCOL_VERSION],
+      sessionId: this.#sessionId,
+      resumeToken: this.#resumeToken,
+      lastSequenceReceived: this.#link.lastReceived,
+      options: wireSessionOptions(this.#options.session ?? {}),
+      tools: [...this.#tools.values()].map(declareTool),
+      hooks: this.#hooks.map(declareHook),
+      clientName: this.#options.clientName ?? "sidecall-typescript",
+    };
+    const { client, metadata } = this.client.stream;
+    this.#connection = new Connection(client, metadata, this.#link, hello, {
+      welcomed: (welcome) => this.#welcomed(welcome),
+      received: (frame) => this.#received(frame),
+    });
+    return this.#connection;
+  }
+
+  /** Comes back after lost connections until the session ends. */
+  async #keep(first: Connection): Promise<void> {
+    let connection = first;
+    for (;;) {
+      const cause = await connection.closed;
+      if (this.#isDetaching && (cause === undefined || this.#link.isIdle)) {
+        return this.#lose(new SessionLostError("DETACHED"));
+      }
+      try {
+        const graceMs = milliseconds((await connection.opened).resumeGrace) ?? 0;
+        connection = await reattach(
+          () => this.#open(),
+          cause,
+          graceMs + GRACE_MARGIN_MS,
+          this.#abandon.signal,
+        );
+      } catch (error) {
+        return this.#lose(
+          error instanceof SessionLostError
+            ? error
+            : new SessionLostError("CLIENT_FAULT", { cause: error }),
+        );
+      }
+    }
+  }
+
+  /** Takes what the server grants. Another start of the server knows nothing of the session. */
+  #welcomed(welcome: Welcome): void {
+    if (this.#instanceId !== undefined && this.#instanceId !== welcome.serverInstanceId) {
+      throw new SessionLostError("SERVER_RESTARTED");
+    }
+    this.#instanceId = welcome.serverInstanceId;
+    this.#sessionId = welcome.sessionId;
+    this.#resumeToken = welcome.resumeToken;
+    this.#effectiveToolMode = toolModes.plain(welcome.effectiveToolMode);
+    this.#tell(this.#options.onConnection, resumeOutcomes.plain(welcome.resumeOutcome));
+    this.#calls.welcomed(welcome);
+  }
+
+  #received({ frame }: ServerFrame): void {
+    switch (frame?.$case) {
+      case "invokeHandler":
+        return this.#work.invokeHandler(frame.value);
+      case "invokeHook":
+        return this.#work.invokeHook(frame.value);
+      case "abortHandler":
+        return this.#work.abortHandler(frame.value);
+      case "callCompleted":
+        this.#calls.completed(frame.value);
+        return this.#work.callEnded(readReference(frame.value.call));
+      case "cancelResult":
+        return this.#cancelled(frame.value);
+      case "frameError":
+        return this.#refused(frame.value);
+      case "drain":
+        return this.#tell(this.#options.onDrain, milliseconds(frame.value.timeLeft) ?? 0);
+    }
+  }
+
+  #cancelled({ cancelId, calls }: CancelResult): void {
+    const waiting = this.#cancels.get(cancelId);
+    this.#cancels.delete(cancelId);
+    waiting?.resolve([...readCancelled(calls), ...waiting.local]);
+  }
+
+  #refused(frame: FrameError): void {
+    const error = errorOfFrame(frame);
+    if (frame.frameIndex === undefined && frame.sequence > 0n) {
+      throw error; // the message was not read: a new connection sends it again
+    }
+    const notice = [...this.#notices].find(({ place }) => place.covers(frame));
+    if (notice !== undefined) {
+      notice.refused = error;
+    } else if (!this.#calls.refused(frame) && !this.#work.refused(frame)) {
+      this.#report(error);
+    }
+  }
+
+  #lose(error: SessionLostError): void {
+    this.#lost = error;
+    this.#calls.fail(error);
+    for (const waiting of this.#cancels.values()) {
+      waiting.reject(error);
+    }
+    this.#cancels.clear();
+    this.#work.stop();
+    this.#resolveEnded(error);
+  }
+
+  // --- what goes out ---
+
+  /** Sends a frame that has no answer, and waits until the server has read it. */
+  async #notify(frame: NonNullable<ClientFrame["frame"]>): Promise<void> {
+    this.#requireSession();
+    const notice: Notice = { place: new Place() };
+    this.#notices.add(notice);
+    this.#say(frame, notice.place);
+    try {
+      await this.#barrier();
+    } finally {
+      this.#notices.delete(notice);
+    }
+    if (notice.refused !== undefined) {
+      throw notice.refused;
+    }
+  }
+
+  /** Waits until the server has read what was said: it answers a cancel of no calls in order. */
+  async #barrier(): Promise<void> {
+    await this.cancel({ calls: [] });
+  }
+
+  #say(frame: NonNullable<ClientFrame["frame"]>, place?: Place): void {
+    this.#send(ClientFrame.encode({ frame }).finish(), "ordered", place);
+  }
+
+  #send(frame: Uint8Array, lane: Lane, place?: Place): void {
+    if (this.#lost === undefined) {
+      this.#link.send(frame, lane, place);
+      this.#connection?.wake();
+    }
+  }
+
+  get #gone(): SessionLostError | undefined {
+    return this.#lost ?? (this.#isDetaching ? new SessionLostError("DETACHED") : undefined);
+  }
+
+  #requireSession(): void {
+    if (this.#gone !== undefined) {
+      throw this.#gone;
+    }
+  }
+
+  #report(error: SidecallError): void {
+    this.#tell(this.#options.onError ?? ((told) => process.emitWarning(told)), error);
+  }
+
+  /** Calls back from outside: what a callback throws is its owner's, and no fault of the stream. */
+  #tell<T>(callback: ((value: T) => void) | undefined, value: T): void {
+    if (callback !== undefined) {
+      queueMicrotask(() => callback(value));
+    }
+  }
+}
+
+function named(target: CancelTarget): (call: CallReference) => boolean {
+  if ("all" in target) {
+    return () => true;
+  }
+  if ("turnId" in target) {
+    return (call) => call.turnId === target.turnId;
+  }
+  const keys = new Set(target.calls.map(keyOf));
+  return (call) => keys.has(keyOf(call));
+}
