@@ -4,7 +4,6 @@ from sidecall.client.agent import Agent, connect
 from sidecall.client.aio import AsyncClient
 from sidecall.client.blocking import Client
 from sidecall.client.collection import HeadTailBuffer
-from sidecall.client.endpoint import Endpoint
 from sidecall.client.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -74,6 +73,7 @@ from sidecall.client.values import (
     TurnOptions,
     View,
 )
+from sidecall.endpoint import Endpoint
 
 __all__ = [
     "Aborted",

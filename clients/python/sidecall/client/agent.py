@@ -19,7 +19,6 @@ from sidecall.client import messages, requests, values
 from sidecall.client.aio import AsyncClient
 from sidecall.client.connection import Connection, StreamEnded
 from sidecall.client.declarations import hook_declarations, tool_declarations
-from sidecall.client.endpoint import Endpoint
 from sidecall.client.errors import (
     AlreadyExistsError,
     FieldViolation,
@@ -31,6 +30,7 @@ from sidecall.client.link import Link
 from sidecall.client.pending import PendingCall, Turn
 from sidecall.client.tools import Hook, Tool
 from sidecall.client.work import UnhandledErrors, Work
+from sidecall.endpoint import Endpoint
 from sidecall.v1 import (
     errors_pb2,
 )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from sidecall.client import messages, requests, values
-from sidecall.client.endpoint import Endpoint
 from sidecall.client.errors import raising
+from sidecall.endpoint import Endpoint
 from sidecall.v1 import (
     projection_service_pb2_grpc,
     recorder_service_pb2_grpc,

@@ -9,9 +9,9 @@ from typing import Any
 
 import grpc.aio
 from sidecall.client import messages
-from sidecall.client.endpoint import Endpoint
 from sidecall.client.errors import SidecallError, UnavailableError, error_of
 from sidecall.client.link import Link
+from sidecall.endpoint import Endpoint
 from sidecall.v1 import runtime_service_pb2_grpc
 from sidecall.v1 import runtime_stream_pb2 as pb
 

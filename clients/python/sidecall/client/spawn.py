@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from sidecall.client.endpoint import Endpoint
 from sidecall.client.errors import UnavailableError
+from sidecall.endpoint import Endpoint
 
 BINARY_VARIABLE = "SIDECALL_BIN"
 READY_SECONDS = 30.0
