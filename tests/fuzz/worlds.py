@@ -72,7 +72,7 @@ class World:
         self.refusals: list[str] = []
         """What was refused, and why."""
         self.written: list[pb.ServerFrame] = []
-        self.connection = Connection(self.sessions, "", codec)
+        self.connection = Connection(self.sessions, "", codec, abandon=lambda: None)
         self._writer = asyncio.create_task(self._write())
 
     async def begin(self) -> World:

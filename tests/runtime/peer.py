@@ -68,11 +68,23 @@ class PickleCodec:
         except pickle.UnpicklingError:
             raise InvalidArgument("not a frame") from None
 
+    def call_of(self, data: bytes) -> CallReference | None:
+        try:
+            frame = pickle.loads(data)
+        except pickle.UnpicklingError:
+            return None
+        if not isinstance(frame, DispatchCall):
+            return None
+        return CallReference(frame.call.turn_id, frame.call.call_id)
+
     def seal(self, envelope: Envelope) -> bytes:
         return pickle.dumps(envelope._replace(frames=list(envelope.frames)))
 
     def open(self, data: bytes) -> Envelope:
-        envelope: Envelope = pickle.loads(data)
+        try:
+            envelope: Envelope = pickle.loads(data)
+        except pickle.UnpicklingError:
+            raise InvalidArgument("not a message") from None
         return envelope
 
 
@@ -118,6 +130,8 @@ class Peer:
         self.welcome: Welcome | None = None
         self.sequence = 0
         self.received = 0
+        self.abandoned = False
+        """Whether the connection broke off a write that was not taken."""
         self._cancel_ids = itertools.count(1)
 
     async def attach(
@@ -131,11 +145,7 @@ class Peer:
         acknowledges: bool = True,
     ) -> Peer:
         """Say Hello on a new connection."""
-        self.acknowledges = acknowledges
-        self.ended = False
-        self.error = None
-        self.connection = Connection(self.sessions, self.owner, self.sessions.codec)
-        self._reader = asyncio.create_task(self._read(self.connection))
+        self.open(acknowledges=acknowledges)
         hello = Hello(
             (1,),
             session_id,
@@ -149,6 +159,16 @@ class Peer:
         self.raw(0, hello)
         await settle()
         return self
+
+    def open(self, *, acknowledges: bool = True) -> None:
+        """Make a new connection and say nothing yet."""
+        self.acknowledges = acknowledges
+        self.ended = False
+        self.error = None
+        self.connection = Connection(
+            self.sessions, self.owner, self.sessions.codec, abandon=self._abandon
+        )
+        self._reader = asyncio.create_task(self._read(self.connection))
 
     async def again(
         self, tools: Sequence[ToolDeclaration] = (), hooks: Sequence[HookDeclaration] = ()
@@ -166,6 +186,9 @@ class Peer:
     def session(self) -> Session:
         assert self.welcome is not None
         return self.sessions.get(self.welcome.session_id, self.owner)
+
+    def _abandon(self) -> None:
+        self.abandoned = True
 
     async def lose(self) -> None:
         """The connection breaks."""

@@ -242,19 +242,11 @@ async def test_a_session_made_beforehand_is_attached_once_without_token() -> Non
 
 @by_hand
 async def test_a_stream_begins_with_hello() -> None:
-    peer = Peer(new_sessions())
-    await peer.attach([ECHO])
-    await peer.lose()
-    peer = await Peer(peer.sessions).attach()
     sessions = new_sessions()
     stranger = Peer(sessions)
-    from sidecall_server.runtime.connection import Connection
-
-    stranger.acknowledges = True
-    stranger.connection = Connection(sessions, "", sessions.codec)
-    reader = asyncio.create_task(stranger._read(stranger.connection))
+    stranger.open()
     stranger.raw(1, EndTurn("turn"))
-    await reader
+    await settle()
     assert stranger.error is not None
     assert stranger.error.reason is Reason.HELLO_REQUIRED
     assert len(sessions) == 0
@@ -291,8 +283,8 @@ async def test_only_connection_frames_come_without_a_sequence() -> None:
 
 @by_hand
 async def test_a_message_above_the_limit_is_refused_and_counted_as_read() -> None:
-    peer = await Peer(new_sessions(max_message_bytes=500)).attach([ECHO])
-    await peer.send(*(EndTurn(f"turn {number}") for number in range(30)))
+    peer = await Peer(new_sessions(max_message_bytes=1000)).attach([ECHO])
+    await peer.send(*(EndTurn(f"turn {number}") for number in range(60)))
     assert reasons(peer) == [Reason.MESSAGE_TOO_LARGE]
     await peer.dispatch(call("a"))
     assert peer.invoked() == ["a"]
@@ -400,6 +392,34 @@ async def test_a_silent_agent_is_lost_and_may_come_back() -> None:
     assert peer.error.reason is Reason.HEARTBEAT_TIMEOUT
     await peer.again([ECHO])
     assert peer.session.state is SessionState.ATTACHED
+
+
+@by_hand
+async def test_a_write_that_is_never_taken_is_broken_off_though_the_agent_speaks() -> None:
+    peer = await Peer(new_sessions()).attach([ECHO])
+    await peer.stop_reading()
+    await peer.dispatch(call("a"))
+    write = aiter(peer.connection.messages())
+    assert await anext(write)  # and it is never asked for the next
+    for _ in range(6):
+        await advance(7.5)
+        peer.raw(0, Heartbeat())
+    assert not peer.abandoned
+    await advance(7.5)
+    assert peer.abandoned
+    await peer.lose()
+    assert peer.session.state is SessionState.DETACHED
+
+
+@by_hand
+async def test_what_is_said_before_hello_is_no_sign_of_life() -> None:
+    stranger = Peer(new_sessions())
+    stranger.open()
+    for _ in range(7):
+        stranger.connection.receive(b"garbage")
+        await advance(7.5)
+    assert stranger.error is not None
+    assert stranger.error.reason is Reason.HEARTBEAT_TIMEOUT
 
 
 @by_hand

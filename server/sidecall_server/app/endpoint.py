@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import grpc
-from sidecall.client.endpoint import (
+from sidecall.endpoint import (
     ENDPOINT_VARIABLE,
     TOKEN_VARIABLE,
     Endpoint,

@@ -32,4 +32,5 @@ def _loop_factory(settings: Settings) -> Callable[[], asyncio.AbstractEventLoop]
         raise SettingsError(
             "uvloop is not installed; `pip install sidecall-server[uvloop]`"
         ) from None
-    return uvloop.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

@@ -1,7 +1,8 @@
 """RuntimeService.Connect: one gRPC stream per connection, as bytes.
 
 Messages pass as bytes in both directions: grpcio would kill the whole stream for one frame
-that is not protobuf, and the runtime keeps what it sent as bytes anyway.
+that is not protobuf, and the runtime keeps what it sent as bytes anyway. The handler writes
+by itself instead of yielding, so that a write which the agent does not take can be cancelled.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
 
     async def connect(
         requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
-    ) -> AsyncIterator[bytes]:
-        connection = Connection(sessions, owner_of(context), sessions.codec)
+    ) -> None:
+        rpc = asyncio.current_task()
+        assert rpc is not None
+        connection = Connection(sessions, owner_of(context), sessions.codec, rpc.cancel)
         reader = asyncio.create_task(_read(connection, requests))
         try:
             async for message in connection.messages():
-                yield message
+                await context.write(message)
         finally:
             connection.closed()
             reader.cancel()

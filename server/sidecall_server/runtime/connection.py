@@ -63,10 +63,14 @@ ACKNOWLEDGE_AFTER = 16
 class Connection:
     """One attachment, from Hello to its end."""
 
-    def __init__(self, sessions: Sessions, owner: str, codec: FrameCodec) -> None:
+    def __init__(
+        self, sessions: Sessions, owner: str, codec: FrameCodec, abandon: Callable[[], object]
+    ) -> None:
+        """`abandon` breaks off a write that the other side will not take."""
         self._sessions = sessions
         self._owner = owner
         self._codec = codec
+        self._abandon = abandon
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
@@ -79,15 +83,17 @@ class Connection:
         self._finished = False
         self._error: DomainError | None = None
         self._last_heard = self._last_said = self._loop.time()
+        self._writing_since: float | None = None
         self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
 
     # --- reading ----------------------------------------------------------------------
 
     def receive(self, message: bytes) -> None:
-        """Take one message from the agent."""
-        self._last_heard = self._loop.time()
+        """Take one message from the agent. Until it is welcome, none is a sign of life."""
         if self._finished:
             return
+        if self._session is not None:
+            self._last_heard = self._loop.time()
         try:
             envelope = self._codec.open(message)
         except DomainError as error:
@@ -122,8 +128,9 @@ class Connection:
             self._wake.clear()
             ready = self._ready()
             for message in ready:
-                self._last_said = self._loop.time()
+                self._last_said = self._writing_since = self._loop.time()
                 yield message
+            self._writing_since = None
             if ready:
                 continue
             if self._error is not None:
@@ -168,6 +175,8 @@ class Connection:
 
     def _handshake(self, envelope: Envelope, size_bytes: int) -> None:
         try:
+            if size_bytes > self._sessions.limits.max_message_bytes:
+                raise message_too_large(size_bytes, self._sessions.limits)
             hello = self._codec.decode(envelope.frames[0]) if envelope.frames else None
             if not isinstance(hello, Hello):
                 raise FailedPrecondition(
@@ -191,6 +200,7 @@ class Connection:
             )
         session, first = self._sessions.attachable(hello, self._owner)
         try:
+            session.outbox.require_sent(hello.last_sequence_received)
             session.declare(hello.tools, hello.hooks)
         except DomainError:
             if not hello.session_id:
@@ -223,6 +233,7 @@ class Connection:
             )
         )
         self._session = session
+        self._last_heard = self._loop.time()
         session.attached(self)
         self.wake()
 
@@ -240,17 +251,17 @@ class Connection:
             self._refuse(envelope.sequence, None, message_too_large(size_bytes, session.limits))
             return
         for index, data in enumerate(envelope.frames, first_index):
-            frame: ClientFrame | Chunk | None = None
             try:
                 frame = self._codec.decode(data)
                 if isinstance(frame, Chunk):
                     whole = session.transfers.add(frame)
                     if whole is None:
                         continue
-                    frame = self._codec.decode(whole)
+                    data = whole
+                    frame = self._codec.decode(data)
                 self._handle(session, frame, numbered=envelope.sequence > 0)
             except DomainError as error:
-                self._refuse(envelope.sequence, index, error, _call_of(frame))
+                self._refuse(envelope.sequence, index, error, self._codec.call_of(data))
             except Exception:
                 reference = secrets.token_hex(4)
                 log.exception("frame failed", extra={"reference": reference})
@@ -261,7 +272,7 @@ class Connection:
                         f"the server failed on this frame; its log has the reference {reference}",
                         reason=Reason.INTERNAL,
                     ),
-                    _call_of(frame),
+                    self._codec.call_of(data),
                 )
             if self._finished:
                 return
@@ -334,26 +345,28 @@ class Connection:
         return min(limits.heartbeat_interval_seconds, limits.heartbeat_timeout_seconds) / 2
 
     def _tick(self) -> None:
+        self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
         now = self._loop.time()
-        limits = self._sessions.limits
-        if now - self._last_heard > limits.heartbeat_timeout_seconds:
+        timeout = self._sessions.limits.heartbeat_timeout_seconds
+        if self._writing_since is not None and now - self._writing_since > timeout:
+            self._abandon()
+        elif not self._finished and now - self._last_heard > timeout:
             self.end(
                 FailedPrecondition(
-                    f"nothing was heard for {limits.heartbeat_timeout_seconds:g} s; send"
-                    " heartbeats, then resume",
+                    f"nothing was heard for {timeout:g} s; send heartbeats, then resume",
                     reason=Reason.HEARTBEAT_TIMEOUT,
                 )
             )
-            return
-        session = self._session
-        if session is not None and now - self._last_said >= limits.heartbeat_interval_seconds / 2:
+        elif self._session is not None:
+            self._say_alive(self._session, now)
+
+    def _say_alive(self, session: Session, now: float) -> None:
+        if now - self._last_said >= self._sessions.limits.heartbeat_interval_seconds / 2:
+            heartbeat = self._codec.encode(Heartbeat())
             self._unnumbered.append(
-                self._codec.seal(
-                    Envelope(0, session.last_sequence_received, [self._codec.encode(Heartbeat())])
-                )
+                self._codec.seal(Envelope(0, session.last_sequence_received, [heartbeat]))
             )
             self.wake()
-        self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
 
 
 def message_too_large(size_bytes: int, limits: RuntimeLimits) -> ResourceExhausted:
@@ -423,9 +436,3 @@ _HANDLERS: dict[type, Callable[[Connection, Session, object], None]] = {
     Heartbeat: _heartbeat,  # type: ignore[dict-item]
     Detach: _detach,  # type: ignore[dict-item]
 }
-
-
-def _call_of(frame: object) -> CallReference | None:
-    if isinstance(frame, DispatchCall):
-        return CallReference(frame.call.turn_id, frame.call.call_id)
-    return None

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
+    CallReference,
     Chunk,
     ClientFrame,
     Envelope,
@@ -37,6 +38,9 @@ class FrameCodec(Protocol):
 
     def seal(self, envelope: Envelope) -> bytes:
         """A message."""
+
+    def call_of(self, data: bytes) -> CallReference | None:
+        """The call that a frame would dispatch, though the rest of it may be unusable."""
 
     def open(self, data: bytes) -> Envelope:
         """A message. Raises DomainError for one that cannot be read."""
@@ -112,8 +116,8 @@ class Outbox:
         self._keep(self.last_sequence, message)
         return self.last_sequence, message
 
-    def acknowledge(self, sequence: int) -> None:
-        """Forget what the client has.
+    def require_sent(self, sequence: int) -> None:
+        """Check what a client says it has.
 
         Raises:
             InvalidArgument: nothing of that number was sent (ACKNOWLEDGEMENT_OUT_OF_RANGE).
@@ -123,6 +127,14 @@ class Outbox:
                 f"acknowledged {sequence}, but only {self.last_sequence} was sent",
                 reason=Reason.ACKNOWLEDGEMENT_OUT_OF_RANGE,
             )
+
+    def acknowledge(self, sequence: int) -> None:
+        """Forget what the client has.
+
+        Raises:
+            InvalidArgument: nothing of that number was sent (ACKNOWLEDGEMENT_OUT_OF_RANGE).
+        """
+        self.require_sent(sequence)
         if sequence <= self.acknowledged:
             return
         self.acknowledged = sequence

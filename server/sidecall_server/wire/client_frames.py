@@ -18,6 +18,7 @@ from sidecall_server.domain.declarations import (
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
     Block,
+    CallReference,
     CancelCalls,
     Chunk,
     ClientFrame,
@@ -110,6 +111,20 @@ class ClientFrames:
         if kind == "hello":
             return self._hello(message.hello)
         return _READERS[kind](getattr(message, kind), kind, len(data))
+
+    def call_of(self, data: bytes) -> CallReference | None:
+        """The call that a frame would dispatch, though the rest of it may be unusable.
+
+        Only refused frames are asked this, so they alone are parsed twice.
+        """
+        try:
+            message = pb.ClientFrame.FromString(data)
+            call = message.dispatch_call.call
+            return CallReference(
+                read_id(call.turn_id, "turn_id"), read_required_id(call.call_id, "call_id")
+            )
+        except (DecodeError, InvalidArgument):
+            return None
 
     def _hello(self, message: pb.Hello) -> Hello:
         if not message.protocol_versions:

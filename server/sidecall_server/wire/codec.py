@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecall_server.domain.frames import Chunk, ClientFrame, Envelope, ServerFrame
+from sidecall_server.domain.frames import CallReference, Chunk, ClientFrame, Envelope, ServerFrame
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.wire.client_frames import ClientFrames
@@ -30,6 +30,10 @@ class ProtobufCodec:
     def decode(self, data: bytes) -> ClientFrame | Chunk:
         """One frame of an agent. Raises InvalidArgument for one that cannot be used."""
         return self._client_frames.read(data)
+
+    def call_of(self, data: bytes) -> CallReference | None:
+        """The call that a frame would dispatch, though the rest of it may be unusable."""
+        return self._client_frames.call_of(data)
 
     def seal(self, envelope: Envelope) -> bytes:
         """A message."""

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import EnumDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from sidecall.client.endpoint import Endpoint
+from sidecall.endpoint import Endpoint
 from sidecall.v1 import call_outcome_pb2 as outcomes
 from sidecall.v1 import runtime_service_pb2 as runtime_messages
 from sidecall.v1 import runtime_service_pb2_grpc as runtime_rpcs
