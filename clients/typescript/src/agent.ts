@@ -1,7 +1,4 @@
-/**
- * An agent: a session with the tools and hooks of this process attached to it. It keeps the
- * connection, and comes back after a lost one, until it leaves or the session is lost.
- */
+/** An agent: a session with the tools and hooks of this process attached to it. */
 import {
   type CallReference,
   keyOf,
@@ -12,37 +9,35 @@ import {
   wireToolName,
 } from "./call.js";
 import { SidecallClient } from "./client.js";
-import { Connection } from "./connection.js";
 import { milliseconds } from "./durations.js";
 import type { EndpointOptions } from "./endpoint.js";
 import { type ResumeOutcome, resumeOutcomes, type ToolMode, toolModes } from "./enums.js";
-import { errorOfFrame, RefusedError, SessionLostError, type SidecallError } from "./errors.js";
+import {
+  errorOfFrame,
+  type RefusedError,
+  type SessionLostError,
+  type SidecallError,
+} from "./errors.js";
 import {
   type CancelResult,
   ClientFrame,
   type FrameError,
-  type Hello,
   type ServerFrame,
   type Welcome,
 } from "./gen/sidecall/v1/runtime_stream.js";
 import { declareHook, type Hook } from "./hook.js";
-import { type Lane, Link, Place } from "./link.js";
+import { Place } from "./link.js";
 import { type SessionOptions, wireSessionOptions } from "./options.js";
 import { type DispatchOptions, type PendingCall, PendingCalls } from "./pending.js";
-import { reattach } from "./reattach.js";
 import type { Attachment, AttachRequest } from "./recorder.js";
 import { type CancelledCall, type CancelTarget, readCancelled, wireTarget } from "./session.js";
+import { type SessionKey, SessionStream } from "./session-stream.js";
 import { changedTools, declareTool, type Tool, type ToolTable, toolTable } from "./tool.js";
 import { Turn } from "./turn.js";
 import { type UnhandledErrors, Work } from "./work.js";
 
-/** The version of the protocol that the stream speaks. */
-const PROTOCOL_VERSION = 1;
 /** How long leaving takes at most, in milliseconds. */
 const DETACH_TIMEOUT_MS = 5000;
-/** The server learns of a lost connection later than the agent, in milliseconds. */
-const GRACE_MARGIN_MS = 5000;
-
 /** What an agent brings along. */
 export interface AgentOptions {
   /** Where the sidecar is. Absent: what `SIDECALL_ENDPOINT` says, else the default socket. */
@@ -53,7 +48,7 @@ export interface AgentOptions {
   /** The options of a new session. */
   session?: SessionOptions | undefined;
   /** Attaches to a session that exists, in place of a new one. */
-  attachTo?: { sessionId: string; resumeToken: string } | undefined;
+  attachTo?: SessionKey | undefined;
   /** The agent's name and version, for people. */
   clientName?: string | undefined;
   /** What becomes of something thrown that a handler did not map. Absent: it ends the turn. */
@@ -66,7 +61,7 @@ export interface AgentOptions {
   onError?: ((error: SidecallError) => void) | undefined;
 }
 
-/** What leaves after this many milliseconds even where the server says nothing. */
+/** How long leaving may take. */
 export interface DetachOptions {
   /** How long to wait for the server, and for handlers to end. Absent: 5 s. */
   timeoutMs?: number | undefined;
@@ -88,26 +83,16 @@ interface Notice {
 export class Agent {
   /** The unary requests, over the same channel. */
   readonly client: SidecallClient;
-  /** Resolves with why the agent has ended: it left (DETACHED), or the session was lost. */
-  readonly ended: Promise<SessionLostError>;
   readonly #options: AgentOptions;
-  readonly #link = new Link();
+  readonly #stream: SessionStream;
   readonly #calls: PendingCalls;
   readonly #work: Work;
   readonly #cancels = new Map<bigint, WaitingCancel>();
   readonly #notices = new Set<Notice>();
-  readonly #abandon = new AbortController();
-  #resolveEnded: (error: SessionLostError) => void = () => undefined;
   #tools: ToolTable;
   #hooks: readonly Hook[];
-  #sessionId: string;
-  #resumeToken: string;
-  #instanceId: string | undefined;
   #effectiveToolMode: ToolMode = "direct";
   #lastCancelId = 0n;
-  #connection: Connection | undefined;
-  #isDetaching = false;
-  #lost: SessionLostError | undefined;
 
   /**
    * Opens a session, or attaches to the one that is named.
@@ -117,44 +102,57 @@ export class Agent {
   static async connect(options: AgentOptions = {}): Promise<Agent> {
     const client = new SidecallClient(options.endpoint);
     const agent = new Agent(client, options);
-    const connection = agent.#open();
     try {
-      await connection.opened;
+      await agent.#stream.open();
     } catch (error) {
       client.close();
       throw error;
     }
-    void agent.#keep(connection);
     return agent;
   }
 
   private constructor(client: SidecallClient, options: AgentOptions) {
     this.client = client;
-    this.ended = new Promise((resolve) => {
-      this.#resolveEnded = resolve;
-    });
     this.#options = options;
     this.#tools = toolTable(options.tools ?? []);
     this.#hooks = options.hooks ?? [];
-    this.#sessionId = options.attachTo?.sessionId ?? "";
-    this.#resumeToken = options.attachTo?.resumeToken ?? "";
+    this.#stream = new SessionStream(
+      client,
+      {
+        declarations: () => ({
+          options: wireSessionOptions(options.session ?? {}),
+          tools: [...this.#tools.values()].map(declareTool),
+          hooks: this.#hooks.map(declareHook),
+          clientName: options.clientName ?? "sidecall-typescript",
+        }),
+        welcomed: (welcome) => this.#welcomed(welcome),
+        received: (frame) => this.#received(frame),
+        ended: (error) => this.#lose(error),
+      },
+      options.attachTo,
+    );
     this.#calls = new PendingCalls({
-      send: (frame, place) => this.#send(frame, "ordered", place),
+      send: (frame, place) => this.#stream.send(frame, "ordered", place),
       cancel: async (call) => (await this.cancel({ calls: [call] }))[0]?.disposition ?? "unknown",
     });
     this.#work = new Work({
       tools: () => this.#tools,
       hooks: () => this.#hooks,
       unhandledErrors: options.unhandledErrors ?? "fatal",
-      maxFrameBytes: () => this.#link.maxFrameBytes,
-      send: (frame, place) => this.#send(frame, "answers", place),
+      maxFrameBytes: () => this.#stream.maxFrameBytes,
+      send: (frame, place) => this.#stream.send(frame, "answers", place),
       answered: (call, sizeBytes) => this.#calls.answered(call, sizeBytes),
       report: (error) => this.#report(error),
     });
   }
 
   get sessionId(): string {
-    return this.#sessionId;
+    return this.#stream.key.sessionId;
+  }
+
+  /** Resolves with why the agent has ended: it left (DETACHED), or the session was lost. */
+  get ended(): Promise<SessionLostError> {
+    return this.#stream.ended;
   }
 
   /** The session's tool mode, as the server decided it. */
@@ -170,7 +168,7 @@ export class Agent {
    * ended. The same call again (turn id, call id, payload) runs nothing: it ends as the first.
    */
   dispatch(call: ToolCall, options: DispatchOptions = {}): PendingCall {
-    return this.#calls.dispatch(call, options, this.#gone);
+    return this.#calls.dispatch(call, options, this.#stream.gone);
   }
 
   /** A turn, to dispatch calls in and to have their outputs in call order. */
@@ -232,10 +230,10 @@ export class Agent {
    */
   async attachExecutedToolCalls(request: AttachRequest): Promise<Attachment[]> {
     this.#requireSession();
-    if (!this.#link.isIdle) {
+    if (!this.#stream.isIdle) {
       await this.#barrier();
     }
-    return this.client.attachExecutedToolCalls(this.#sessionId, request);
+    return this.client.attachExecutedToolCalls(this.sessionId, request);
   }
 
   // --- declarations ---
@@ -277,7 +275,7 @@ export class Agent {
    * there to prove that.
    */
   dropConnection(): void {
-    this.#connection?.cut(new RefusedError("UNAVAILABLE", "the connection was dropped on purpose"));
+    this.#stream.drop();
   }
 
   /**
@@ -299,78 +297,17 @@ export class Agent {
   }
 
   async #leave(closeSession: boolean, { timeoutMs = DETACH_TIMEOUT_MS }: DetachOptions) {
-    if (this.#gone === undefined) {
-      const frame = ClientFrame.encode({ frame: { $case: "detach", value: { closeSession } } });
-      this.#send(frame.finish(), "farewell");
-      this.#isDetaching = true;
-    }
     const timeout = AbortSignal.timeout(timeoutMs);
+    await this.#stream.leave(closeSession, timeout);
     const overdue = new Promise<void>((resolve) => {
-      timeout.addEventListener("abort", () => {
-        this.#abandon.abort();
-        this.dropConnection();
-        resolve();
-      });
+      timeout.addEventListener("abort", () => resolve());
     });
-    await this.ended;
     await Promise.race([this.#work.finished(), overdue]);
   }
 
-  // --- the connection ---
+  // --- what comes in ---
 
-  #open(): Connection {
-    const hello: Hello = {
-      protocolVersions: [PROTOCOL_VERSION],
-      sessionId: this.#sessionId,
-      resumeToken: this.#resumeToken,
-      lastSequenceReceived: this.#link.lastReceived,
-      options: wireSessionOptions(this.#options.session ?? {}),
-      tools: [...this.#tools.values()].map(declareTool),
-      hooks: this.#hooks.map(declareHook),
-      clientName: this.#options.clientName ?? "sidecall-typescript",
-    };
-    const { client, metadata } = this.client.stream;
-    this.#connection = new Connection(client, metadata, this.#link, hello, {
-      welcomed: (welcome) => this.#welcomed(welcome),
-      received: (frame) => this.#received(frame),
-    });
-    return this.#connection;
-  }
-
-  /** Comes back after lost connections until the session ends. */
-  async #keep(first: Connection): Promise<void> {
-    let connection = first;
-    for (;;) {
-      const cause = await connection.closed;
-      if (this.#isDetaching && (cause === undefined || this.#link.isIdle)) {
-        return this.#lose(new SessionLostError("DETACHED"));
-      }
-      try {
-        const graceMs = milliseconds((await connection.opened).resumeGrace) ?? 0;
-        connection = await reattach(
-          () => this.#open(),
-          cause,
-          graceMs + GRACE_MARGIN_MS,
-          this.#abandon.signal,
-        );
-      } catch (error) {
-        return this.#lose(
-          error instanceof SessionLostError
-            ? error
-            : new SessionLostError("CLIENT_FAULT", { cause: error }),
-        );
-      }
-    }
-  }
-
-  /** Takes what the server grants. Another start of the server knows nothing of the session. */
   #welcomed(welcome: Welcome): void {
-    if (this.#instanceId !== undefined && this.#instanceId !== welcome.serverInstanceId) {
-      throw new SessionLostError("SERVER_RESTARTED");
-    }
-    this.#instanceId = welcome.serverInstanceId;
-    this.#sessionId = welcome.sessionId;
-    this.#resumeToken = welcome.resumeToken;
     this.#effectiveToolMode = toolModes.plain(welcome.effectiveToolMode);
     this.#tell(this.#options.onConnection, resumeOutcomes.plain(welcome.resumeOutcome));
     this.#calls.welcomed(welcome);
@@ -379,20 +316,27 @@ export class Agent {
   #received({ frame }: ServerFrame): void {
     switch (frame?.$case) {
       case "invokeHandler":
-        return this.#work.invokeHandler(frame.value);
+        this.#work.invokeHandler(frame.value);
+        break;
       case "invokeHook":
-        return this.#work.invokeHook(frame.value);
+        this.#work.invokeHook(frame.value);
+        break;
       case "abortHandler":
-        return this.#work.abortHandler(frame.value);
+        this.#work.abortHandler(frame.value);
+        break;
       case "callCompleted":
         this.#calls.completed(frame.value);
-        return this.#work.callEnded(readReference(frame.value.call));
+        this.#work.callEnded(readReference(frame.value.call));
+        break;
       case "cancelResult":
-        return this.#cancelled(frame.value);
+        this.#cancelled(frame.value);
+        break;
       case "frameError":
-        return this.#refused(frame.value);
+        this.#refused(frame.value);
+        break;
       case "drain":
-        return this.#tell(this.#options.onDrain, milliseconds(frame.value.timeLeft) ?? 0);
+        this.#tell(this.#options.onDrain, milliseconds(frame.value.timeLeft) ?? 0);
+        break;
     }
   }
 
@@ -416,14 +360,12 @@ export class Agent {
   }
 
   #lose(error: SessionLostError): void {
-    this.#lost = error;
     this.#calls.fail(error);
     for (const waiting of this.#cancels.values()) {
       waiting.reject(error);
     }
     this.#cancels.clear();
     this.#work.stop();
-    this.#resolveEnded(error);
   }
 
   // --- what goes out ---
@@ -450,23 +392,13 @@ export class Agent {
   }
 
   #say(frame: NonNullable<ClientFrame["frame"]>, place?: Place): void {
-    this.#send(ClientFrame.encode({ frame }).finish(), "ordered", place);
-  }
-
-  #send(frame: Uint8Array, lane: Lane, place?: Place): void {
-    if (this.#lost === undefined) {
-      this.#link.send(frame, lane, place);
-      this.#connection?.wake();
-    }
-  }
-
-  get #gone(): SessionLostError | undefined {
-    return this.#lost ?? (this.#isDetaching ? new SessionLostError("DETACHED") : undefined);
+    this.#stream.send(ClientFrame.encode({ frame }).finish(), "ordered", place);
   }
 
   #requireSession(): void {
-    if (this.#gone !== undefined) {
-      throw this.#gone;
+    const gone = this.#stream.gone;
+    if (gone !== undefined) {
+      throw gone;
     }
   }
 

@@ -15,7 +15,10 @@ import {
   ListToolCallsRequest,
   RuntimeServiceService as Runtime,
 } from "./gen/sidecall/v1/runtime_service.js";
-import { ListSessionsRequest, SessionServiceService as Sessions } from "./gen/sidecall/v1/session_service.js";
+import {
+  ListSessionsRequest,
+  SessionServiceService as Sessions,
+} from "./gen/sidecall/v1/session_service.js";
 import {
   type SessionOptions,
   type TurnOptions,
@@ -180,9 +183,7 @@ export class SidecallClient {
     options?: RequestOptions,
   ): Promise<Attachment[]> {
     const wire = wireAttachRequest(sessionId, request);
-    return readAttachments(
-      await this.#ask(Recorder.attachExecutedToolCalls, wire, options),
-    );
+    return readAttachments(await this.#ask(Recorder.attachExecutedToolCalls, wire, options));
   }
 
   // --- projections ---
@@ -217,9 +218,7 @@ export class SidecallClient {
       call: wireCall(call),
       failure: wireFailure(failure),
     });
-    return readProjectedFailure(
-      await this.#ask(Projection.projectToolFailure, request, options),
-    );
+    return readProjectedFailure(await this.#ask(Projection.projectToolFailure, request, options));
   }
 
   // --- calls ---

@@ -56,8 +56,7 @@ export function channelTo(
   environment: NodeJS.ProcessEnv = process.env,
 ): Channel {
   const given = typeof endpoint === "string" ? { address: endpoint } : endpoint;
-  const address =
-    given.address || environment[ENDPOINT_VARIABLE] || defaultAddress(environment);
+  const address = given.address || environment[ENDPOINT_VARIABLE] || defaultAddress(environment);
   const token = given.token || environment[TOKEN_VARIABLE];
   const [, scheme = "tcp", rest = ""] = /^(?:(unix|tcp|tls):(?:\/\/)?)?(.*)$/s.exec(address) ?? [];
   const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file));

@@ -119,11 +119,7 @@ function strongest(
 ): NonNullable<HookVerdict["verdict"]> {
   const reasons = verdicts.flatMap((verdict) => (verdict.kind === "block" ? verdict.reason : []));
   const messages = verdicts.flatMap((verdict) =>
-    verdict.kind === "block"
-      ? verdict.reason
-      : verdict.kind === "feedback"
-        ? verdict.message
-        : [],
+    verdict.kind === "block" ? verdict.reason : verdict.kind === "feedback" ? verdict.message : [],
   );
   if (reasons.length > 0) {
     const reason = point === "pre_tool_use" ? (reasons[0] ?? "") : joined(messages);

@@ -7,7 +7,7 @@ import {
   type View,
   views,
 } from "./enums.js";
-import * as wire from "./gen/sidecall/v1/session_service.js";
+import type * as wire from "./gen/sidecall/v1/session_service.js";
 import type { ViewSelection } from "./gen/sidecall/v1/tool_output.js";
 
 /** Which tool mode an agent asks for; the sidecar decides (SPEC I5). */

@@ -147,9 +147,7 @@ export class PendingCalls {
 
   /** Marks calls that still wait here: a cancel is sent right behind them. */
   cancelWaiting(names: (call: CallReference) => boolean): CallReference[] {
-    const marked = this.#waiting.filter(
-      ({ call }) => names(call) && !this.#open.has(keyOf(call)),
-    );
+    const marked = this.#waiting.filter(({ call }) => names(call) && !this.#open.has(keyOf(call)));
     for (const open of marked) {
       open.isCancelled = true;
     }

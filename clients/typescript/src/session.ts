@@ -1,5 +1,11 @@
 /** Sessions and their calls, as an operator sees them. */
-import { type CallReference, readReference, readToolName, type ToolName, wireReference } from "./call.js";
+import {
+  type CallReference,
+  readReference,
+  readToolName,
+  type ToolName,
+  wireReference,
+} from "./call.js";
 import {
   type CallPhase,
   type CancelDisposition,
@@ -16,7 +22,13 @@ import {
 import type * as outcomes from "./gen/sidecall/v1/call_outcome.js";
 import type * as stream from "./gen/sidecall/v1/runtime_stream.js";
 import type * as wire from "./gen/sidecall/v1/session_service.js";
-import { type CallDurations, type Ending, readDurations, readEnding, readLifecycle } from "./outcome.js";
+import {
+  type CallDurations,
+  type Ending,
+  readDurations,
+  readEnding,
+  readLifecycle,
+} from "./outcome.js";
 
 /** How a session stands. */
 export interface Session {
@@ -56,10 +68,7 @@ export interface CallStatus extends CallReference, ToolName {
 }
 
 /** Which calls to cancel: these, a turn's open ones, or all open ones. */
-export type CancelTarget =
-  | { calls: readonly CallReference[] }
-  | { turnId: string }
-  | { all: true };
+export type CancelTarget = { calls: readonly CallReference[] } | { turnId: string } | { all: true };
 
 /** A call and what a cancel did to it. */
 export interface CancelledCall extends CallReference {

@@ -80,9 +80,7 @@ export class Work {
         Number(frame.dispatchOrder),
         running.abort.signal,
       );
-      this.#follow(
-        this.#handle(invocation).then((result) => this.#handlerEnded(running, result)),
-      );
+      this.#follow(this.#handle(invocation).then((result) => this.#handlerEnded(running, result)));
     }
   }
 
