@@ -1,0 +1,80 @@
+"""The two sides as processes: a server, and what loads it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+from tests.bench.figures import Sample
+from tests.bench.plan import Cell
+
+ROOT: Final = Path(__file__).parents[2]
+SIDECALL: Final = (sys.executable, "-m", "sidecall_server", "serve")
+WITH_ECHO: Final = (sys.executable, "-m", "tests.bench.server")
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    address: str
+    pid: int
+
+
+@contextlib.contextmanager
+def serving(folder: Path, command: Sequence[str] = WITH_ECHO) -> Iterator[Server]:
+    """Run a server on a socket in the folder; its log goes there, too."""
+    log = folder / "server.log"
+    with (
+        log.open("wb") as stderr,
+        _running([*command, "--socket", str(folder / "s.sock")], stderr=stderr) as process,
+    ):
+        ready = _pipe(process.stdout).readline()
+        assert ready, log.read_text()
+        yield Server(json.loads(ready)["address"], process.pid)
+
+
+class LoadSide:
+    """A load process at a server. `loading` starts and ends it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def begin(self, cell: Cell, seconds: float) -> None:
+        """Let it do this for so long."""
+        command = [cell.target, dataclasses.asdict(cell.shape), seconds]
+        print(json.dumps(command), file=_pipe(self._process.stdin), flush=True)
+
+    def measured(self) -> Sample:
+        """Wait for what it measured."""
+        line = _pipe(self._process.stdout).readline()
+        assert line, "the load side has ended; its stderr says why"
+        return Sample(**json.loads(line))
+
+
+@contextlib.contextmanager
+def loading(server: Server) -> Iterator[LoadSide]:
+    """Run a load process."""
+    command = [sys.executable, "-m", "tests.bench.load", server.address, str(server.pid)]
+    with _running(command, stdin=subprocess.PIPE) as process:
+        yield LoadSide(process)
+
+
+@contextlib.contextmanager
+def _running(command: Sequence[str], **pipes: Any) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None, "it was asked for"
+    return pipe

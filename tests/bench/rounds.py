@@ -1,0 +1,33 @@
+"""Rounds: every cell once in each, so that what the machine does meanwhile meets all alike."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from tests.bench.figures import Sample
+from tests.bench.plan import Cell, Row
+from tests.bench.processes import loading, serving
+
+Samples: TypeAlias = Mapping[Cell, Sequence[Sample]]
+
+
+def run_rounds(
+    rows: Sequence[Row], rounds: int, seconds: float, tell: Callable[[str], None]
+) -> Samples:
+    """Measure the cells of the rows; every other round goes backwards."""
+    cells = list(dict.fromkeys(cell for row in rows for cell in (row.cell, row.floor)))
+    samples: dict[Cell, list[Sample]] = {cell: [] for cell in cells}
+    with (
+        tempfile.TemporaryDirectory(prefix="sidecall-bench-") as folder,
+        serving(Path(folder)) as server,
+        loading(server) as load,
+    ):
+        for number in range(rounds):
+            tell(f"round {number + 1} of {rounds}")
+            for cell in cells if number % 2 == 0 else reversed(cells):
+                load.begin(cell, seconds)
+                samples[cell].append(load.measured())
+    return samples
