@@ -26,7 +26,7 @@ func nextRequest(
 	var input []json.RawMessage
 	for index, outcome := range outcomes {
 		metadata[index].TurnID = outcome.Call.TurnID
-		said, err := json.Marshal(metadata[index])
+		said, err := encode(metadata[index])
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,18 @@ func nextRequest(
 		input = append(input, fmt.Appendf(nil,
 			`%s,"internal_chat_message_metadata_passthrough":%s}`, item, said))
 	}
-	return json.Marshal(map[string]any{"model": "example", "input": input})
+	return encode(map[string]any{"model": "example", "input": input})
+}
+
+// encode is json.Marshal that leaves <, > and & in JSON texts as the sidecar wrote them.
+func encode(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // item is what the demo checks of an item of the request.
