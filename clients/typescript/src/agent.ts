@@ -1,4 +1,5 @@
 /** An agent: a session with the tools and hooks of this process attached to it. */
+import { once } from "node:events";
 import {
   type CallReference,
   keyOf,
@@ -12,25 +13,20 @@ import { SidecallClient } from "./client.js";
 import { milliseconds } from "./durations.js";
 import type { EndpointOptions } from "./endpoint.js";
 import { type ResumeOutcome, resumeOutcomes, type ToolMode, toolModes } from "./enums.js";
+import { errorOfFrame, type SessionLostError, type SidecallError } from "./errors.js";
 import {
-  errorOfFrame,
-  type RefusedError,
-  type SessionLostError,
-  type SidecallError,
-} from "./errors.js";
-import {
-  type CancelResult,
   ClientFrame,
   type FrameError,
+  ResumeOutcome as Resume,
   type ServerFrame,
   type Welcome,
 } from "./gen/sidecall/v1/runtime_stream.js";
 import { declareHook, type Hook } from "./hook.js";
-import { Place } from "./link.js";
 import { type SessionOptions, wireSessionOptions } from "./options.js";
 import { type DispatchOptions, type PendingCall, PendingCalls } from "./pending.js";
 import type { Attachment, AttachRequest } from "./recorder.js";
-import { type CancelledCall, type CancelTarget, readCancelled, wireTarget } from "./session.js";
+import { Requests } from "./requests.js";
+import type { CancelledCall, CancelTarget } from "./session.js";
 import { type SessionKey, SessionStream } from "./session-stream.js";
 import { changedTools, declareTool, type Tool, type ToolTable, toolTable } from "./tool.js";
 import { Turn } from "./turn.js";
@@ -38,6 +34,12 @@ import { type UnhandledErrors, Work } from "./work.js";
 
 /** How long leaving takes at most, in milliseconds. */
 const DETACH_TIMEOUT_MS = 5000;
+/** Refusals of a message that the server did not read. */
+const UNREAD_REASONS: ReadonlySet<string> = new Set([
+  "SEQUENCE_OUT_OF_ORDER",
+  "ACKNOWLEDGEMENT_OUT_OF_RANGE",
+]);
+
 /** What an agent brings along. */
 export interface AgentOptions {
   /** Where the sidecar is. Absent: what `SIDECALL_ENDPOINT` says, else the default socket. */
@@ -67,18 +69,6 @@ export interface DetachOptions {
   timeoutMs?: number | undefined;
 }
 
-interface WaitingCancel {
-  /** Calls that still waited here. */
-  local: CancelledCall[];
-  resolve(cancelled: CancelledCall[]): void;
-  reject(error: unknown): void;
-}
-
-interface Notice {
-  place: Place;
-  refused?: RefusedError;
-}
-
 /** A session and its stream. `Agent.connect` makes it. */
 export class Agent {
   /** The unary requests, over the same channel. */
@@ -87,12 +77,10 @@ export class Agent {
   readonly #stream: SessionStream;
   readonly #calls: PendingCalls;
   readonly #work: Work;
-  readonly #cancels = new Map<bigint, WaitingCancel>();
-  readonly #notices = new Set<Notice>();
+  readonly #requests: Requests;
   #tools: ToolTable;
   #hooks: readonly Hook[];
   #effectiveToolMode: ToolMode = "direct";
-  #lastCancelId = 0n;
 
   /**
    * Opens a session, or attaches to the one that is named.
@@ -130,6 +118,9 @@ export class Agent {
         ended: (error) => this.#lose(error),
       },
       options.attachTo,
+    );
+    this.#requests = new Requests((frame, place) =>
+      this.#stream.send(ClientFrame.encode({ frame }).finish(), "ordered", place),
     );
     this.#calls = new PendingCalls({
       send: (frame, place) => this.#stream.send(frame, "ordered", place),
@@ -190,13 +181,7 @@ export class Agent {
     const sent = new Set(local.map(keyOf));
     const rest =
       "calls" in target ? { calls: target.calls.filter((call) => !sent.has(keyOf(call))) } : target;
-    this.#lastCancelId += 1n;
-    const cancelId = this.#lastCancelId;
-    const answer = new Promise<CancelledCall[]>((resolve, reject) => {
-      this.#cancels.set(cancelId, { local, resolve, reject });
-    });
-    this.#say({ $case: "cancelCalls", value: { cancelId, target: wireTarget(rest) } });
-    return answer;
+    return this.#requests.cancel(rest, local);
   }
 
   /**
@@ -224,16 +209,16 @@ export class Agent {
 
   /**
    * Attaches records to the outputs of a prompt, after everything that was said before; see
-   * `SidecallClient.attachExecutedToolCalls`.
+   * `SidecallClient.attach`.
    *
    * @throws RefusedError, SessionLostError
    */
-  async attachExecutedToolCalls(request: AttachRequest): Promise<Attachment[]> {
+  async attach(request: AttachRequest): Promise<Attachment[]> {
     this.#requireSession();
     if (!this.#stream.isIdle) {
-      await this.#barrier();
+      await this.#requests.barrier();
     }
-    return this.client.attachExecutedToolCalls(this.sessionId, request);
+    return this.client.attach(this.sessionId, request);
   }
 
   // --- declarations ---
@@ -297,12 +282,15 @@ export class Agent {
   }
 
   async #leave(closeSession: boolean, { timeoutMs = DETACH_TIMEOUT_MS }: DetachOptions) {
-    const timeout = AbortSignal.timeout(timeoutMs);
-    await this.#stream.leave(closeSession, timeout);
-    const overdue = new Promise<void>((resolve) => {
-      timeout.addEventListener("abort", () => resolve());
-    });
-    await Promise.race([this.#work.finished(), overdue]);
+    const overdue = new AbortController();
+    const isOverdue = once(overdue.signal, "abort");
+    const timer = setTimeout(() => overdue.abort(), timeoutMs);
+    try {
+      await this.#stream.leave(closeSession, overdue.signal);
+      await Promise.race([this.#work.finished(), isOverdue]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   // --- what comes in ---
@@ -310,6 +298,9 @@ export class Agent {
   #welcomed(welcome: Welcome): void {
     this.#effectiveToolMode = toolModes.plain(welcome.effectiveToolMode);
     this.#tell(this.#options.onConnection, resumeOutcomes.plain(welcome.resumeOutcome));
+    if (welcome.resumeOutcome === Resume.RESUME_OUTCOME_GAP) {
+      this.#requests.askAgain();
+    }
     this.#calls.welcomed(welcome);
   }
 
@@ -329,7 +320,7 @@ export class Agent {
         this.#work.callEnded(readReference(frame.value.call));
         break;
       case "cancelResult":
-        this.#cancelled(frame.value);
+        this.#requests.cancelled(frame.value);
         break;
       case "frameError":
         this.#refused(frame.value);
@@ -340,59 +331,30 @@ export class Agent {
     }
   }
 
-  #cancelled({ cancelId, calls }: CancelResult): void {
-    const waiting = this.#cancels.get(cancelId);
-    this.#cancels.delete(cancelId);
-    waiting?.resolve([...readCancelled(calls), ...waiting.local]);
-  }
-
   #refused(frame: FrameError): void {
     const error = errorOfFrame(frame);
-    if (frame.frameIndex === undefined && frame.sequence > 0n) {
-      throw error; // the message was not read: a new connection sends it again
+    if (frame.frameIndex === undefined && UNREAD_REASONS.has(error.reason)) {
+      this.#stream.drop(error); // a new connection sends the message again
+      return;
     }
-    const notice = [...this.#notices].find(({ place }) => place.covers(frame));
-    if (notice !== undefined) {
-      notice.refused = error;
-    } else if (!this.#calls.refused(frame) && !this.#work.refused(frame)) {
+    const isHeard = [this.#calls, this.#work, this.#requests].map((waiting) =>
+      waiting.refused(frame, error),
+    );
+    if (!isHeard.includes(true)) {
       this.#report(error);
     }
   }
 
   #lose(error: SessionLostError): void {
     this.#calls.fail(error);
-    for (const waiting of this.#cancels.values()) {
-      waiting.reject(error);
-    }
-    this.#cancels.clear();
+    this.#requests.fail(error);
     this.#work.stop();
   }
-
-  // --- what goes out ---
 
   /** Sends a frame that has no answer, and waits until the server has read it. */
   async #notify(frame: NonNullable<ClientFrame["frame"]>): Promise<void> {
     this.#requireSession();
-    const notice: Notice = { place: new Place() };
-    this.#notices.add(notice);
-    this.#say(frame, notice.place);
-    try {
-      await this.#barrier();
-    } finally {
-      this.#notices.delete(notice);
-    }
-    if (notice.refused !== undefined) {
-      throw notice.refused;
-    }
-  }
-
-  /** Waits until the server has read what was said: it answers a cancel of no calls in order. */
-  async #barrier(): Promise<void> {
-    await this.cancel({ calls: [] });
-  }
-
-  #say(frame: NonNullable<ClientFrame["frame"]>, place?: Place): void {
-    this.#stream.send(ClientFrame.encode({ frame }).finish(), "ordered", place);
+    await this.#requests.notify(frame);
   }
 
   #requireSession(): void {

@@ -177,7 +177,7 @@ export class SidecallClient {
    * Attaches records to the outputs of a prompt; only outputs that carry records come back, in
    * order. Call it for each try of each model request.
    */
-  async attachExecutedToolCalls(
+  async attach(
     sessionId: string,
     request: AttachRequest,
     options?: RequestOptions,

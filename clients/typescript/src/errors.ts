@@ -55,7 +55,8 @@ export class SessionLostError extends SidecallError {
   override name = "SessionLostError";
   /**
    * Why: a reason of the sidecar (`SESSION_NOT_FOUND`), `SERVER_RESTARTED`, `RESUME_GRACE_OVER`
-   * when it could not be reached in time, or `DETACHED` after the agent left.
+   * when it could not be reached in time, `DETACHED` after the agent left, `PROTOCOL_VIOLATED` or
+   * `CLIENT_FAULT` for a defect of the server or of this library.
    */
   readonly reason: string;
 

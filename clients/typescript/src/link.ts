@@ -4,7 +4,7 @@
  * together, of what comes in.
  */
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
-import { SidecallError } from "./errors.js";
+import { SessionLostError, SidecallError } from "./errors.js";
 import {
   ClientFrame,
   type ConnectResponse,
@@ -28,16 +28,21 @@ export class ProtocolError extends SidecallError {
   override name = "ProtocolError";
 }
 
-/** Where a frame was sent, so that a FrameError can be told whom it concerns. */
+/**
+ * Where a frame was sent, so that a FrameError can be told whom it concerns. A frame in pieces
+ * is in several messages, once in each.
+ */
 export class Place {
-  readonly #spots = new Set<string>();
+  readonly #indexes = new Map<bigint, number>();
 
   add(sequence: bigint, index: number): void {
-    this.#spots.add(`${sequence}/${index}`);
+    this.#indexes.set(sequence, index);
   }
 
-  covers(error: FrameError): boolean {
-    return this.#spots.has(`${error.sequence}/${error.frameIndex}`);
+  /** The error is about this frame, or about a whole message that has something of it. */
+  covers({ sequence, frameIndex }: FrameError): boolean {
+    const index = this.#indexes.get(sequence);
+    return index !== undefined && (frameIndex === undefined || frameIndex === index);
   }
 }
 
@@ -145,7 +150,8 @@ export class Link {
   /**
    * The frames of a message that is new; none of one that was seen.
    *
-   * @throws ProtocolError when a message is missing before it, or a transfer makes no sense.
+   * @throws ProtocolError when a message is missing before it: a new connection brings it.
+   * @throws SessionLostError when pieces make no frame that the server may send.
    */
   receive(message: ConnectResponse, sizeBytes: number): ServerFrame[] {
     this.#forget(message.acknowledged);
@@ -263,10 +269,11 @@ export class Link {
       sizeBytes !== transfer.sizeBytes ||
       transfer.receivedBytes > sizeBytes
     ) {
-      throw new ProtocolError(
+      const cause = new ProtocolError(
         `transfer ${chunk.transferId} has ${transfer.receivedBytes} bytes of ${sizeBytes},` +
           ` where ${this.maxFrameBytes} are allowed`,
       );
+      throw new SessionLostError("PROTOCOL_VIOLATED", { cause });
     }
     if (transfer.receivedBytes < sizeBytes) {
       this.#incoming.set(chunk.transferId, transfer);

@@ -2,7 +2,7 @@
 import { type CallReference, keyOf, type ToolCall, wireCall } from "./call.js";
 import { wireDuration } from "./durations.js";
 import type { CancelDisposition, View } from "./enums.js";
-import { errorOfFrame, RefusedError } from "./errors.js";
+import { RefusedError } from "./errors.js";
 import {
   type CallCompleted,
   ClientFrame,
@@ -13,6 +13,7 @@ import { ToolPayload } from "./gen/sidecall/v1/tool_call.js";
 import { Place } from "./link.js";
 import { type TurnOptions, wireTurnOptions, wireViews } from "./options.js";
 import { type Outcome, readOutcome } from "./outcome.js";
+import { withResolvers } from "./with-resolvers.js";
 
 /** What may be said more about one dispatch. */
 export interface DispatchOptions {
@@ -177,22 +178,20 @@ export class PendingCalls {
     this.#admit();
   }
 
-  /** Ends the one dispatch that was refused. False: the frame error concerns none. */
-  refused(frame: FrameError): boolean {
-    for (const [key, calls] of this.#open) {
-      const refused = calls.find((open) => open.place.covers(frame));
-      if (refused !== undefined) {
-        this.#replace(
-          key,
-          calls.filter((open) => open !== refused),
-        );
-        this.#release(refused);
-        refused.reject(errorOfFrame(frame));
-        this.#admit();
-        return true;
+  /** Ends the dispatches that were refused. False: the frame error concerns none. */
+  refused(frame: FrameError, error: RefusedError): boolean {
+    let isHeard = false;
+    for (const [key, calls] of [...this.#open]) {
+      const [refused, others] = partition(calls, ({ place }) => place.covers(frame));
+      this.#replace(key, others);
+      for (const open of refused) {
+        this.#release(open);
+        open.reject(error);
       }
+      isHeard ||= refused.length > 0;
     }
-    return false;
+    this.#admit();
+    return isHeard;
   }
 
   /** Ends all calls without an outcome. */
@@ -259,16 +258,6 @@ export function tooLarge(sizeBytes: number, limitBytes: number): RefusedError {
     "MESSAGE_TOO_LARGE",
     `MESSAGE_TOO_LARGE: a frame of ${sizeBytes} bytes is above the limit of ${limitBytes}; send less`,
   );
-}
-
-function withResolvers<T>() {
-  let resolve: (value: T) => void = () => undefined;
-  let reject: (error: unknown) => void = () => undefined;
-  const promise = new Promise<T>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
 }
 
 function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {

@@ -1,7 +1,7 @@
 /** Coming back to a session after its connection was lost. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "./connection.js";
-import { RefusedError, SessionLostError } from "./errors.js";
+import { RefusedError, SessionLostError, SidecallError } from "./errors.js";
 
 /** The first and the longest wait between two tries, in milliseconds. */
 const BACKOFF_BASE_MS = 50;
@@ -62,6 +62,9 @@ export async function reattach(
 function throwIfFinal(error: unknown): void {
   if (error instanceof SessionLostError) {
     throw error;
+  }
+  if (error !== undefined && !(error instanceof SidecallError)) {
+    throw new SessionLostError("CLIENT_FAULT", { cause: error }); // what was read is half done
   }
   if (error instanceof RefusedError && FINAL_REASONS.has(error.reason)) {
     throw new SessionLostError(error.reason, { cause: error });

@@ -29,7 +29,7 @@ export interface StreamListener {
   declarations(): Pick<Hello, "tools" | "hooks" | "options" | "clientName">;
   /** A connection begins; before any of its frames. */
   welcomed(welcome: Welcome): void;
-  /** A frame that was not seen before. What is thrown makes the connection begin anew. */
+  /** A frame that was not seen before. What is thrown ends the session as a fault of its own. */
   received(frame: ServerFrame): void;
   /** The session was left or lost; nothing comes after it. */
   ended(error: SessionLostError): void;
@@ -99,8 +99,8 @@ export class SessionStream {
   }
 
   /** Breaks the connection, as a fault of the network would. */
-  drop(): void {
-    this.#connection?.cut(new RefusedError("UNAVAILABLE", "the connection was dropped on purpose"));
+  drop(cause = new RefusedError("UNAVAILABLE", "the connection was dropped on purpose")): void {
+    this.#connection?.cut(cause);
   }
 
   /** Leaves, after everything that was sent; the signal makes it leave without an answer. */
@@ -149,11 +149,7 @@ export class SessionStream {
           this.#abandon.signal,
         );
       } catch (error) {
-        return this.#lose(
-          error instanceof SessionLostError
-            ? error
-            : new SessionLostError("CLIENT_FAULT", { cause: error }),
-        );
+        return this.#lose(error as SessionLostError); // `reattach` throws nothing else
       }
     }
   }

@@ -1,17 +1,9 @@
 /** The calls of one turn, in the order in which the model made them (SPEC G10). */
 import type { Agent } from "./agent.js";
-import { type CallReference, keyOf, type ToolCall } from "./call.js";
-import type { CancelDisposition } from "./enums.js";
-import { type Outcome, type PromptOutput, promptOutput } from "./outcome.js";
+import { keyOf, type ToolCall } from "./call.js";
+import type { Outcome } from "./outcome.js";
 import type { DispatchOptions, PendingCall } from "./pending.js";
-
-/** An output that goes into the model's next request. */
-export interface TurnOutput {
-  /** The response item as JSON text. */
-  responseItemJson: string;
-  /** How it stands in the outline of the prompt. */
-  promptOutput: PromptOutput;
-}
+import type { CancelledCall } from "./session.js";
 
 /** A turn. `Agent.turn` makes it. */
 export class Turn {
@@ -45,26 +37,20 @@ export class Turn {
   }
 
   /**
-   * Waits likewise; what goes into the model's next request, in call order. Calls without a
-   * response item are left out: refused ones, fatal ones, those of scripts.
+   * Waits likewise; the response items (JSON text) for the model's next request, in call order.
+   * Calls without one are left out: refused ones, fatal ones, those of scripts.
    */
-  async outputs(): Promise<TurnOutput[]> {
+  async responseItems(): Promise<string[]> {
     const ended = await Promise.allSettled(
       [...this.#calls.values()].map((pending) => pending.outcome),
     );
-    return ended.flatMap((result) => {
-      if (result.status === "rejected") {
-        return [];
-      }
-      const { call, projections } = result.value;
-      return projections.responseItemJson === undefined
-        ? []
-        : [{ responseItemJson: projections.responseItemJson, promptOutput: promptOutput(call) }];
-    });
+    return ended.flatMap((result) =>
+      result.status === "fulfilled" ? (result.value.projections.responseItemJson ?? []) : [],
+    );
   }
 
   /** Cancels all open calls of the turn. See `Agent.cancel`. */
-  cancel(): Promise<(CallReference & { disposition: CancelDisposition })[]> {
+  cancel(): Promise<CancelledCall[]> {
     return this.#agent.cancel({ turnId: this.turnId });
   }
 

@@ -4,8 +4,8 @@ import { milliseconds } from "./durations.js";
 import { abortReasons, hookPoints } from "./enums.js";
 import {
   CallAbortedError,
-  errorOfFrame,
   FatalError,
+  type RefusedError,
   RespondToModelError,
   SidecallError,
   textOf,
@@ -115,16 +115,20 @@ export class Work {
   /** Tells a handler or hook to stop. */
   abortHandler(frame: AbortHandler): void {
     const running = this.#running.get(frame.token.toString("latin1"));
-    if (running !== undefined && !running.hasEnded) {
-      running.waitsForTeardown ||= frame.waitForTeardown;
-      running.abort.abort(
-        new CallAbortedError(
-          abortReasons.plain(frame.reason),
-          frame.waitForTeardown,
-          milliseconds(frame.teardownTimeout),
-        ),
-      );
+    if (running === undefined && frame.waitForTeardown) {
+      this.#tornDown(frame.token); // nothing of it runs here: another agent had started it
     }
+    if (running === undefined || running.hasEnded) {
+      return;
+    }
+    running.waitsForTeardown ||= frame.waitForTeardown;
+    running.abort.abort(
+      new CallAbortedError(
+        abortReasons.plain(frame.reason),
+        frame.waitForTeardown,
+        milliseconds(frame.teardownTimeout),
+      ),
+    );
   }
 
   /** Forgets the work of a call that has its outcome, as soon as it has ended. */
@@ -139,20 +143,17 @@ export class Work {
     }
   }
 
-  /** Answers anew for a handler whose result was refused, so that its call ends. */
-  refused(frame: FrameError): boolean {
-    for (const running of this.#running.values()) {
-      if (running.place?.covers(frame)) {
-        const error = errorOfFrame(frame);
-        this.#place.report(error);
-        if (!running.isAnsweredAnew) {
-          running.isAnsweredAnew = true;
-          this.#answer(running, unhandled(error));
-        }
-        return true;
+  /** Answers anew for handlers whose results were refused, so that their calls end. */
+  refused(frame: FrameError, error: RefusedError): boolean {
+    const refused = [...this.#running.values()].filter(({ place }) => place?.covers(frame));
+    for (const running of refused) {
+      this.#place.report(error);
+      if (!running.isAnsweredAnew) {
+        running.isAnsweredAnew = true;
+        this.#answer(running, unhandled(error));
       }
     }
-    return false;
+    return refused.length > 0;
   }
 
   /** Tells everything to stop: the session is gone. */
@@ -223,13 +224,15 @@ export class Work {
       if (!running.abort.signal.aborted) {
         this.#answer(running, result);
       } else if (running.waitsForTeardown) {
-        const value = { invocationToken: running.token };
-        this.#place.send(
-          ClientFrame.encode({ frame: { $case: "teardownComplete", value } }).finish(),
-        );
+        this.#tornDown(running.token);
       }
     }
     this.#ended(running);
+  }
+
+  #tornDown(invocationToken: Buffer): void {
+    const value = { invocationToken };
+    this.#place.send(ClientFrame.encode({ frame: { $case: "teardownComplete", value } }).finish());
   }
 
   #answer(running: Running, result: Result): void {
