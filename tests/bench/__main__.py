@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
-from tests.bench.plan import ROWS
-from tests.bench.rounds import run_rounds
-from tests.bench.table import line_of, table
+from tests.bench.report import KEYS, NAMES, measure
 
 
 def main() -> int:
     """Measure and print; progress goes to stderr."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="in under 50 s, with more noise")
-    parser.add_argument("--only", action="append", metavar="NAME", help="only this row; repeatable")
+    parser.add_argument(
+        "--quick", action="store_true", help="only what the JSON line holds, in under 50 s"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=NAMES, metavar="NAME", help="only this; repeatable"
+    )
     options = parser.parse_args()
-    names = options.only or [row.name for row in ROWS if row.key or not options.quick]
-    rows = [row for row in ROWS if row.name in names]
-    if unknown := set(names) - {row.name for row in rows}:
-        parser.error(f"no such row: {', '.join(sorted(unknown))}")
-    seconds = 0.5 if options.quick else 1.0
-    samples = run_rounds(rows, 5, seconds, lambda line: print(line, file=sys.stderr, flush=True))
-    lines, figures = [], {}
-    for row in rows:
-        cell, floor = samples[row.cell], samples[row.floor]
-        figure = row.ratio(cell, floor)
-        lines.append(line_of(row, figure, cell, floor))
-        if row.key:
-            figures[row.name] = round(figure.median, 3)
-    print(table(lines))
-    print(json.dumps(figures))
+    names = options.only or (KEYS if options.quick else NAMES)
+    report = measure(names, quick=options.quick, tell=_tell)
+    print("\n".join(report.lines()))
     return 0
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ class Basis(StrEnum):
     SERVER_CPU = "server CPU"
     LATENCY = "latency"
     TIME = "time"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class Sample:
     def server_cpu_per_call(self) -> float:
         """Seconds."""
         return self.server_cpu_seconds / self.calls
+
+    @property
+    def messages_per_call(self) -> float:
+        """Both ways."""
+        return (self.messages_sent + self.messages_received) / self.calls
 
     def latency(self, percent: float) -> float:
         """The percentile of the calls' latencies, by nearest rank, in seconds."""

@@ -23,6 +23,9 @@ CALL_COMPLETED: Final = pb.ServerFrame.CALL_COMPLETED_FIELD_NUMBER << 3 | 2
 FRAME_ERROR: Final = pb.ServerFrame.FRAME_ERROR_FIELD_NUMBER << 3 | 2
 """The first byte of such a frame."""
 
+DETACH: Final = pb.ClientFrame(detach=pb.Detach(close_session=True)).SerializeToString()
+"""The last frame of an agent."""
+
 _SEQUENCE: Final = b"\x08"
 _ACKNOWLEDGED: Final = b"\x10"
 _FRAME: Final = b"\x1a"

@@ -46,16 +46,26 @@ class LoadSide:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def begin(self, cell: Cell, seconds: float) -> None:
-        """Let it do this for so long."""
-        command = [cell.target, dataclasses.asdict(cell.shape), seconds]
-        print(json.dumps(command), file=_pipe(self._process.stdin), flush=True)
+    def begin(self, cell: Cell, seconds: float | None) -> None:
+        """Let it do this for so long, or until `stop`; returns once it does."""
+        self._say([cell.target, dataclasses.asdict(cell.shape), seconds])
+        assert self._heard() == "running"
+
+    def stop(self) -> None:
+        """Enough."""
+        self._say("stop")
 
     def measured(self) -> Sample:
         """Wait for what it measured."""
+        return Sample(**self._heard())
+
+    def _say(self, command: object) -> None:
+        print(json.dumps(command), file=_pipe(self._process.stdin), flush=True)
+
+    def _heard(self) -> Any:
         line = _pipe(self._process.stdout).readline()
         assert line, "the load side has ended; its stderr says why"
-        return Sample(**json.loads(line))
+        return json.loads(line)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tests.bench.figures import Sample
 from tests.bench.plan import Cell, Row
-from tests.bench.processes import loading, serving
+from tests.bench.processes import LoadSide, loading, serving
 
 Samples: TypeAlias = Mapping[Cell, Sequence[Sample]]
 
@@ -24,10 +24,21 @@ def run_rounds(
         tempfile.TemporaryDirectory(prefix="sidecall-bench-") as folder,
         serving(Path(folder)) as server,
         loading(server) as load,
+        loading(server) as other,
     ):
         for number in range(rounds):
             tell(f"round {number + 1} of {rounds}")
             for cell in cells if number % 2 == 0 else reversed(cells):
-                load.begin(cell, seconds)
-                samples[cell].append(load.measured())
+                samples[cell].append(_measure(cell, seconds, load, other))
     return samples
+
+
+def _measure(cell: Cell, seconds: float, load: LoadSide, other: LoadSide) -> Sample:
+    if cell.beside is not None:
+        other.begin(cell.beside, None)
+    load.begin(cell, seconds)
+    sample = load.measured()
+    if cell.beside is not None:
+        other.stop()
+        other.measured()
+    return sample

@@ -1,66 +1,90 @@
-"""The table, as Markdown."""
+"""The tables, as Markdown: the figures, and the windows they rest on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from tests.bench.attach import Attach
 from tests.bench.figures import Figure, Sample, median_of
-from tests.bench.plan import Row
+from tests.bench.plan import Cell
 
-HEAD: Final = (
-    "row",
-    "what",
-    "median",
-    "spread",
-    "goal",
-    "from",
+FIGURES: Final = ("figure", "what", "median", "spread", "goal", "from")
+WINDOWS: Final = (
+    "window",
     "calls/s",
-    "floor",
-    "CPU µs/call",
-    "floor",
+    "server CPU µs/call",
     "server cores",
     "load cores",
+    "messages/call",
+    "p50 µs",
+    "p99 µs",
 )
 
 
-def line_of(
-    row: Row, figure: Figure, cell: Sequence[Sample], floor: Sequence[Sample]
-) -> tuple[str, ...]:
-    """A row of the table, in the order of `HEAD`. Cores are the cell's and the floor's."""
-
-    def rate(samples: Sequence[Sample]) -> str:
-        return f"{median_of(samples, lambda sample: sample.rate):,.0f}"
-
-    def cost(samples: Sequence[Sample]) -> str:
-        return f"{median_of(samples, lambda sample: sample.server_cpu_per_call) * 1e6:,.0f}"
-
+def figure_line(name: str, what: str, figure: Figure, goal: str) -> tuple[str, ...]:
+    """One line of `FIGURES`."""
     return (
-        row.name,
-        row.what,
+        name,
+        what,
         f"{figure.median:.2f}",
-        f"{figure.lowest:.2f}-{figure.highest:.2f}",
-        row.goal,
+        f"{figure.lowest:.2f}–{figure.highest:.2f}",
+        goal,
         figure.basis,
-        rate(cell),
-        rate(floor),
-        cost(cell),
-        cost(floor),
-        _both(cell, floor, lambda sample: sample.server_cores),
-        _both(cell, floor, lambda sample: sample.load_cores),
     )
 
 
-def _both(cell: Sequence[Sample], floor: Sequence[Sample], read: Callable[[Sample], float]) -> str:
-    return f"{median_of(cell, read):.2f} {median_of(floor, read):.2f}"
+def window_line(cell: Cell, samples: Sequence[Sample]) -> tuple[str, ...]:
+    """One line of `WINDOWS`: medians of all rounds."""
+    latencies = ("", "")
+    if all(sample.latencies for sample in samples):
+        latencies = (_microseconds(samples, 50), _microseconds(samples, 99))
+    return (
+        cell_name(cell),
+        f"{median_of(samples, lambda sample: sample.rate):,.0f}",
+        f"{1e6 * median_of(samples, lambda sample: sample.server_cpu_per_call):,.0f}",
+        f"{median_of(samples, lambda sample: sample.server_cores):.2f}",
+        f"{median_of(samples, lambda sample: sample.load_cores):.2f}",
+        f"{median_of(samples, lambda sample: sample.messages_per_call):.2f}",
+        *latencies,
+    )
 
 
-def table(lines: Sequence[Sequence[str]]) -> str:
-    """Markdown, in columns."""
-    rows = [HEAD, *lines]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+def cell_name(cell: Cell) -> str:
+    """A cell in words."""
+    side = "echo" if cell.target.endswith("_echo") else "sidecall"
+    shape = cell.shape
+    if isinstance(shape, Attach):
+        return f"{side}, attach, {shape.outputs:,} outputs"
+    words = [
+        side,
+        f"{_size(shape.arguments_bytes)} → {_size(shape.output_bytes)}",
+        f"{shape.in_flight} in flight",
+    ]
+    if shape.batched:
+        words.append("batched")
+    if shape.all_views:
+        words.append("all views")
+    if shape.period_seconds:
+        words.append(f"every {shape.period_seconds * 1e3:g} ms")
+    if cell.beside is not None:
+        words.append(f"beside: {cell_name(cell.beside)}")
+    return ", ".join(words)
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Markdown, in columns; all but the first are figures."""
+    widths = [max(len(row[column]) for row in (head, *lines)) for column in range(len(head))]
     rule = ["-" * width for width in widths]
     return "\n".join(
         "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
-        for row in (HEAD, rule, *lines)
+        for row in (head, rule, *lines)
     )
+
+
+def _microseconds(samples: Sequence[Sample], percent: float) -> str:
+    return f"{1e6 * median_of(samples, lambda sample: sample.latency(percent)):,.0f}"
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes} B" if size_bytes < 1 << 10 else f"{size_bytes >> 10} KiB"
