@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tests.bench.plan import ROWS
+from tests.bench.profile import profile
 from tests.bench.report import KEYS, NAMES, measure
 
 
@@ -17,7 +19,17 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", choices=NAMES, metavar="NAME", help="only this; repeatable"
     )
+    parser.add_argument(
+        "--profile",
+        choices=[row.name for row in ROWS],
+        metavar="NAME",
+        help="say instead what the server's time goes to in the cell of this row",
+    )
     options = parser.parse_args()
+    if options.profile:
+        (cell,) = (row.cell for row in ROWS if row.name == options.profile)
+        print("\n".join(profile(cell)))
+        return 0
     names = options.only or (KEYS if options.quick else NAMES)
     report = measure(names, quick=options.quick, tell=_tell)
     print("\n".join(report.lines()))

@@ -11,11 +11,13 @@ from sidecall_server.app.commands.serve import run
 from tests.bench.echo import add_echo
 
 
-class _WithEcho(SidecallApplication):
+class WithEcho(SidecallApplication):
+    """The sidecar and the echo."""
+
     def add_to(self, server: grpc.aio.Server) -> None:
         super().add_to(server)
         add_echo(server)
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:], _WithEcho))
+    sys.exit(run(sys.argv[1:], WithEcho))
