@@ -21,6 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("protos");
     println!("cargo::rerun-if-changed={}", root.display());
     let descriptors = protox::compile(PROTO_FILES, [&root])?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .build_server(false)
+        .build_transport(false) // its `connect` would clash with the rpc of that name
+        .bytes(".") // frames are kept until they are acknowledged: a copy must cost nothing
+        .compile_fds(descriptors)?;
     Ok(())
 }
