@@ -65,9 +65,9 @@ class Driver {
         return this.#connect(command);
       case "answer":
       case "torn_down":
-        return this.#answers.put(command.do + keyOf(command), command);
+        return this.#answers.box(command.do + keyOf(command)).put(command);
       case "verdict":
-        return this.#answers.put(command.point + keyOf(command), command);
+        return this.#answers.box(command.point + keyOf(command)).put(command);
     }
     const agent = this.#agent;
     if (agent === undefined) {
@@ -178,12 +178,13 @@ class Driver {
         const payload = payloadFields(call.payload);
         say("handler_started", { ...key, name: call.name, payload, rewritten });
         try {
-          return outputOf((await this.#answers.take(`answer${keyOf(key)}`, signal)).result);
+          const { result } = await this.#answers.box(`answer${keyOf(key)}`).take(signal);
+          return outputOf(result);
         } finally {
           if (signal.aborted) {
             say("handler_cancelled", key);
             if (waitsForTeardown) {
-              await this.#answers.take(`torn_down${keyOf(key)}`);
+              await this.#answers.box(`torn_down${keyOf(key)}`).take();
             }
           }
         }
@@ -205,7 +206,7 @@ class Driver {
           tool_input_json: payload.toolInputJson,
           tool_response_json: payload.toolResponseJson,
         });
-        return verdictOf(await this.#answers.take(point + keyOf(key), signal));
+        return verdictOf(await this.#answers.box(point + keyOf(key)).take(signal));
       },
     };
   }

@@ -1,37 +1,52 @@
-/** The suite's answers by key, whoever comes first: who writes or who reads. */
-export class Mailboxes<Letter> {
-  readonly #letters = new Map<string, Letter[]>();
-  readonly #readers = new Map<string, ((letter: Letter) => void)[]>();
+/** Letters that wait for a reader, or readers that wait for a letter, in order. */
+export class Mailbox<Letter> {
+  readonly #letters: Letter[] = [];
+  readonly #readers: ((letter: Letter) => void)[] = [];
 
-  /** Leaves an answer. */
-  put(key: string, letter: Letter): void {
-    const reader = this.#readers.get(key)?.shift();
+  /** Leaves a letter. */
+  put(letter: Letter): void {
+    const reader = this.#readers.shift();
     if (reader === undefined) {
-      this.#letters.set(key, [...(this.#letters.get(key) ?? []), letter]);
+      this.#letters.push(letter);
     } else {
       reader(letter);
     }
   }
 
-  /** The next answer; rejects with the signal's reason where that comes first. */
-  take(key: string, signal?: AbortSignal): Promise<Letter> {
+  /** Letters that nobody has read. */
+  get waiting(): number {
+    return this.#letters.length;
+  }
+
+  /** The next letter; rejects with the signal's reason where that comes first. */
+  take(signal?: AbortSignal): Promise<Letter> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const letter = this.#letters.get(key)?.shift();
-      if (letter !== undefined) {
-        resolve(letter);
+      if (this.#letters.length > 0) {
+        resolve(this.#letters.shift() as Letter);
         return;
       }
       const stop = () => {
-        this.#readers.get(key)?.splice(this.#readers.get(key)?.indexOf(read) ?? 0, 1);
+        this.#readers.splice(this.#readers.indexOf(read), 1);
         reject(signal?.reason);
       };
-      const read = (written: Letter) => {
+      const read = (letter: Letter) => {
         signal?.removeEventListener("abort", stop);
-        resolve(written);
+        resolve(letter);
       };
-      this.#readers.set(key, [...(this.#readers.get(key) ?? []), read]);
+      this.#readers.push(read);
       signal?.addEventListener("abort", stop, { once: true });
     });
+  }
+}
+
+/** Mailboxes by key. */
+export class Mailboxes<Letter> {
+  readonly #boxes = new Map<string, Mailbox<Letter>>();
+
+  box(key: string): Mailbox<Letter> {
+    const box = this.#boxes.get(key) ?? new Mailbox();
+    this.#boxes.set(key, box);
+    return box;
   }
 }

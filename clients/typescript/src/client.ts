@@ -27,13 +27,19 @@ import {
   wireViews,
 } from "./options.js";
 import { type Projections, readProjections } from "./outcome.js";
-import { type ToolOutput, wireOutput } from "./output.js";
+import { type ToolOutput, type TruncationPolicy, wireOutput, wirePolicy } from "./output.js";
 import {
   type ProjectedFailure,
   readProjectedFailure,
   type ToolFailure,
   wireFailure,
 } from "./projection.js";
+import {
+  type NormalizedPrompt,
+  type OutlineEntry,
+  readNormalizedPrompt,
+  wireOutline,
+} from "./prompt.js";
 import {
   type Attachment,
   type AttachRequest,
@@ -219,6 +225,28 @@ export class SidecallClient {
       failure: wireFailure(failure),
     });
     return readProjectedFailure(await this.#ask(Projection.projectToolFailure, request, options));
+  }
+
+  /**
+   * Cuts the middle out of a text, as outputs are cut for the model. `formatted`: with a warning
+   * and the number of lines in front (SPEC E1, E4).
+   */
+  async truncateText(
+    text: string,
+    policy: TruncationPolicy,
+    { formatted = false, ...options }: RequestOptions & { formatted?: boolean } = {},
+  ): Promise<string> {
+    const request = { text: Buffer.from(text), policy: wirePolicy(policy), formatted };
+    return (await this.#ask(Projection.truncateText, request, options)).text.toString();
+  }
+
+  /** Tells which calls of a prompt lack an output, and which outputs lack a call. */
+  async normalizePrompt(
+    entries: readonly OutlineEntry[],
+    options?: RequestOptions,
+  ): Promise<NormalizedPrompt> {
+    const request = wireOutline(entries);
+    return readNormalizedPrompt(await this.#ask(Runtime.normalizePrompt, request, options));
   }
 
   // --- calls ---

@@ -4,6 +4,7 @@ import { type HookPoint, hookPoints } from "./enums.js";
 import { textOf } from "./errors.js";
 import { type HookDeclaration, HookVerdict } from "./gen/sidecall/v1/runtime_stream.js";
 import type { HookQuestion } from "./outcome.js";
+import { withResolvers } from "./with-resolvers.js";
 
 /** What a hook is asked. */
 export interface HookInput extends HookQuestion {
@@ -118,13 +119,13 @@ function strongest(
   verdicts: readonly Verdict[],
 ): NonNullable<HookVerdict["verdict"]> {
   const reasons = verdicts.flatMap((verdict) => (verdict.kind === "block" ? verdict.reason : []));
-  const messages = verdicts.flatMap((verdict) =>
-    verdict.kind === "block" ? verdict.reason : verdict.kind === "feedback" ? verdict.message : [],
-  );
   if (reasons.length > 0) {
-    const reason = point === "pre_tool_use" ? (reasons[0] ?? "") : joined(messages);
+    const reason = point === "pre_tool_use" ? (reasons[0] ?? "") : joined(reasons);
     return { $case: "block", value: { reason: Buffer.from(reason) } };
   }
+  const messages = verdicts.flatMap((verdict) =>
+    verdict.kind === "feedback" ? verdict.message : [],
+  );
   if (messages.length > 0) {
     return { $case: "feedback", value: { message: Buffer.from(joined(messages)) } };
   }
@@ -158,18 +159,22 @@ function unusable(point: HookPoint, verdict: Verdict): string | undefined {
 
 async function ask(hook: Hook, question: HookQuestion, signal: AbortSignal): Promise<Verdict> {
   signal.throwIfAborted();
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-  const answered = (async () => hook.run({ ...question, signal }))();
-  return (await Promise.race([answered, aborted])) ?? { kind: "proceed" };
+  const { promise: aborted, reject } = withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const answered = (async () => hook.run({ ...question, signal }))();
+    return (await Promise.race([answered, aborted])) ?? { kind: "proceed" };
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }
 
+/** A signal of the hook's own, which ends at the first of the times as well. */
 function withTimeout(signal: AbortSignal, ...timeoutsMs: (number | undefined)[]): AbortSignal {
   const said = timeoutsMs.filter((timeout) => timeout !== undefined);
-  return said.length === 0
-    ? signal
-    : AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(Math.min(...said)))]);
+  const timeouts = said.map((timeout) => AbortSignal.timeout(Math.ceil(timeout)));
+  return AbortSignal.any([signal, ...timeouts]);
 }
 
 function failures(answers: readonly HookAnswer[]): string {

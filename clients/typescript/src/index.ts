@@ -76,6 +76,7 @@ export type {
 } from "./output.js";
 export type { DispatchOptions, PendingCall } from "./pending.js";
 export type { ProjectedFailure, ToolFailure } from "./projection.js";
+export type { MissingOutput, NormalizedPrompt, OutlineEntry } from "./prompt.js";
 export type { Attachment, AttachRequest } from "./recorder.js";
 export type { RuntimeInfo } from "./runtime-info.js";
 export type { CallStatus, CancelledCall, CancelTarget, Session } from "./session.js";

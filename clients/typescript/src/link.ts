@@ -4,7 +4,7 @@
  * together, of what comes in.
  */
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
-import { SessionLostError, SidecallError } from "./errors.js";
+import { SessionLostError, SidecallError, textOf } from "./errors.js";
 import {
   ClientFrame,
   type ConnectResponse,
@@ -269,18 +269,21 @@ export class Link {
       sizeBytes !== transfer.sizeBytes ||
       transfer.receivedBytes > sizeBytes
     ) {
-      const cause = new ProtocolError(
+      throw violated(
         `transfer ${chunk.transferId} has ${transfer.receivedBytes} bytes of ${sizeBytes},` +
           ` where ${this.maxFrameBytes} are allowed`,
       );
-      throw new SessionLostError("PROTOCOL_VIOLATED", { cause });
     }
     if (transfer.receivedBytes < sizeBytes) {
       this.#incoming.set(chunk.transferId, transfer);
       return [];
     }
     this.#incoming.delete(chunk.transferId);
-    return [ServerFrame.decode(Buffer.concat(transfer.pieces))];
+    try {
+      return [ServerFrame.decode(Buffer.concat(transfer.pieces))];
+    } catch (error) {
+      throw violated(`transfer ${chunk.transferId} is not a frame: ${textOf(error)}`);
+    }
   }
 
   #forget(acknowledged: bigint): void {
@@ -289,4 +292,9 @@ export class Link {
     this.#kept.splice(0, count);
     this.#sent = Math.max(0, this.#sent - count);
   }
+}
+
+/** A new connection would bring the same again. */
+function violated(message: string): SessionLostError {
+  return new SessionLostError("PROTOCOL_VIOLATED", { cause: new ProtocolError(message) });
 }

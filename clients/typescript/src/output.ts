@@ -243,7 +243,7 @@ export function readContentItem(read: wire.ContentItem): ContentItem {
   }
 }
 
-function wirePolicy(policy: TruncationPolicy): wire.TruncationPolicy {
+export function wirePolicy(policy: TruncationPolicy): wire.TruncationPolicy {
   return {
     policy:
       "tokens" in policy

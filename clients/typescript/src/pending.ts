@@ -1,4 +1,5 @@
 /** Calls on their way, and the credits they hold. */
+import { setMaxListeners } from "node:events";
 import { type CallReference, keyOf, type ToolCall, wireCall } from "./call.js";
 import { wireDuration } from "./durations.js";
 import type { CancelDisposition, View } from "./enums.js";
@@ -234,7 +235,10 @@ export class PendingCalls {
       }
     };
     const release = () => signal?.removeEventListener("abort", cancel);
-    signal?.addEventListener("abort", cancel, { once: true });
+    if (signal !== undefined) {
+      setMaxListeners(0, signal); // a whole turn's calls may hang on it
+      signal.addEventListener("abort", cancel, { once: true });
+    }
     outcome.then(release, release);
   }
 
