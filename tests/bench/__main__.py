@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from tests.bench.plan import ROWS
 from tests.bench.profile import profile
 from tests.bench.report import KEYS, NAMES, measure
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; progress goes to stderr."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
@@ -25,7 +26,7 @@ def main() -> int:
         metavar="NAME",
         help="say instead what the server's time goes to in the cell of this row",
     )
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.profile:
         (cell,) = (row.cell for row in ROWS if row.name == options.profile)
         print("\n".join(profile(cell)))

@@ -20,8 +20,18 @@ TURN_CALLS: Final = 64
 
 INVOKE_HANDLER: Final = pb.ServerFrame.INVOKE_HANDLER_FIELD_NUMBER << 3 | 2
 CALL_COMPLETED: Final = pb.ServerFrame.CALL_COMPLETED_FIELD_NUMBER << 3 | 2
-FRAME_ERROR: Final = pb.ServerFrame.FRAME_ERROR_FIELD_NUMBER << 3 | 2
 """The first byte of such a frame."""
+
+UNWANTED: Final = frozenset(
+    field << 3 | 2
+    for field in (
+        pb.ServerFrame.FRAME_ERROR_FIELD_NUMBER,
+        pb.ServerFrame.OUTPUT_CHUNK_FIELD_NUMBER,
+        pb.ServerFrame.ABORT_HANDLER_FIELD_NUMBER,
+        pb.ServerFrame.DRAIN_FIELD_NUMBER,
+    )
+)
+"""The first bytes of frames that no cell asks for."""
 
 DETACH: Final = pb.ClientFrame(detach=pb.Detach(close_session=True)).SerializeToString()
 """The last frame of an agent."""
@@ -121,7 +131,11 @@ def sequence_of(message: bytes) -> int:
 
 
 def frames_of(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The frames of a ConnectResponse: kind, and the token of an InvokeHandler."""
+    """The frames of a ConnectResponse: kind, and the token of an InvokeHandler.
+
+    Raises:
+        AssertionError: one of them is not what a cell expects; its text shows the message.
+    """
     at = 0
     while at < len(message):
         tag = message[at : at + 1]
@@ -134,7 +148,7 @@ def frames_of(message: bytes) -> Iterator[tuple[int, bytes]]:
             _, inner = _read_varint(message, at + 1)
             size, start = _read_varint(message, inner + 1)
             token = message[start : start + size]
-        elif kind == FRAME_ERROR:
+        elif kind in UNWANTED:
             raise AssertionError(pb.ConnectResponse.FromString(message))
         yield kind, token
         at += value

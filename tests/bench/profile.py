@@ -32,15 +32,15 @@ _PLACES: Final = (
 )
 
 
-def profile(cell: Cell) -> Iterator[str]:
+def profile(cell: Cell, seconds: float = SECONDS) -> Iterator[str]:
     """Run a cell for some seconds under the profiler; the findings, line by line."""
-    stacks = _sampled(cell)
+    stacks = _sampled(cell, seconds)
     total = sum(samples for _, samples in stacks)
     layers: Counter[str] = Counter()
     own: Counter[str] = Counter()
     within: Counter[str] = Counter()
     for stack, samples in stacks:
-        layers[_layer(stack[0])] += samples
+        layers[layer_of(stack[0])] += samples
         own[_short(stack[0])] += samples
         for function in {_short(frame) for frame in stack}:
             within[function] += samples
@@ -54,19 +54,20 @@ def profile(cell: Cell) -> Iterator[str]:
         yield f"{samples / total:6.1%}  {within[function] / total:6.1%}  {function}"
 
 
-def _sampled(cell: Cell) -> Stacks:
+def _sampled(cell: Cell, seconds: float) -> Stacks:
     with tempfile.TemporaryDirectory(prefix="sidecall-bench-") as folder:
         file = Path(folder) / "stacks.json"
         command = (sys.executable, "-m", "tests.bench.sampled_server", str(file))
         with serving(Path(folder), command) as server, loading(server) as load:
-            load.begin(cell, SECONDS)
+            load.begin(cell, seconds)
             os.kill(server.pid, signal.SIGUSR1)
             load.measured()
         stacks: Stacks = json.loads(file.read_text())
         return stacks
 
 
-def _layer(frame: str) -> str:
+def layer_of(frame: str) -> str:
+    """Where a function belongs."""
     return next((layer for part, layer in _PLACES if part in frame), "the rest")
 
 

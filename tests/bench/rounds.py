@@ -29,11 +29,12 @@ def run_rounds(
         for number in range(rounds):
             tell(f"round {number + 1} of {rounds}")
             for cell in cells if number % 2 == 0 else reversed(cells):
-                samples[cell].append(_measure(cell, seconds, load, other))
+                samples[cell].append(measure_cell(cell, seconds, load, other))
     return samples
 
 
-def _measure(cell: Cell, seconds: float, load: LoadSide, other: LoadSide) -> Sample:
+def measure_cell(cell: Cell, seconds: float, load: LoadSide, other: LoadSide) -> Sample:
+    """One window; `other` does what is beside it."""
     if cell.beside is not None:
         other.begin(cell.beside, None)
     load.begin(cell, seconds)
