@@ -6,6 +6,7 @@ import { RefusedError, SessionLostError } from "./errors.js";
 import {
   ClientFrame,
   type Hello,
+  ResumeOutcome,
   type ServerFrame,
   type Welcome,
 } from "./gen/sidecall/v1/runtime_stream.js";
@@ -156,11 +157,15 @@ export class SessionStream {
 
   /** Another start of the server knows nothing of the session, even where it knows its id. */
   #welcomed(welcome: Welcome): void {
-    if (this.#instanceId !== undefined && this.#instanceId !== welcome.serverInstanceId) {
+    const isFirst = this.#instanceId === undefined;
+    if (!isFirst && this.#instanceId !== welcome.serverInstanceId) {
       throw new SessionLostError("SERVER_RESTARTED");
     }
     this.#instanceId = welcome.serverInstanceId;
     this.#key = { sessionId: welcome.sessionId, resumeToken: welcome.resumeToken };
+    if (!isFirst && welcome.resumeOutcome === ResumeOutcome.RESUME_OUTCOME_NEW) {
+      welcome.resumeOutcome = ResumeOutcome.RESUME_OUTCOME_RESUMED; // nothing had been said yet
+    }
     this.#listener.welcomed(welcome);
   }
 
