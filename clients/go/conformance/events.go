@@ -42,6 +42,8 @@ func (e *events) fail(kind string, err error, fields event) {
 	var refusal *sidecall.Error
 	var lost *sidecall.SessionLostError
 	switch {
+	case errors.As(err, &lost): // also where a refusal is the cause
+		said["reason"] = "SESSION_LOST"
 	case errors.As(err, &refusal):
 		said["reason"], said["message"] = refusal.Reason, refusal.Message
 		violations := []event{}
@@ -50,8 +52,6 @@ func (e *events) fail(kind string, err error, fields event) {
 				"field": violation.Field, "description": violation.Description})
 		}
 		said["field_violations"] = violations
-	case errors.As(err, &lost):
-		said["reason"] = "SESSION_LOST"
 	}
 	for name, value := range fields {
 		said[name] = value

@@ -13,7 +13,7 @@ from typing import IO
 
 from tests.conformance.clients.expected import Json
 
-EVENT_SECONDS = 30.0
+EVENT_SECONDS = 20.0
 """Nothing takes as long, even on a busy machine: what has not come by then does not come."""
 
 MAX_LINE_BYTES = 256 << 20

@@ -78,7 +78,7 @@ class Network:
 
     async def open(self) -> None:
         """Take connections."""
-        self._server = await asyncio.start_unix_server(self._connected, self._socket)
+        self._server = await asyncio.start_unix_server(self._accept, self._socket)
 
     async def cut(self) -> None:
         """Break all connections."""
@@ -96,23 +96,24 @@ class Network:
             self._socket.unlink()
         await self.cut()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._connect(reader, writer))
         self._connections.add(task)
-        far: asyncio.StreamWriter | None = None
+        task.add_done_callback(self._connections.discard)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = [writer]
         try:
             replies, far = await asyncio.open_unix_connection(self._target)
+            ends.append(far)
             async with asyncio.TaskGroup() as group:
                 group.create_task(_pass_on(reader, far, self._flows[REQUESTS]))
                 group.create_task(_pass_on(replies, writer, self._flows[REPLIES]))
         except* (OSError, _Over):
             pass
         finally:
-            for end in (writer, far):
-                if end is not None:
-                    end.transport.abort()
-            self._connections.discard(task)
+            for end in ends:
+                end.transport.abort()
 
 
 class _Over(Exception):
