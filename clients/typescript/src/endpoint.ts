@@ -43,7 +43,7 @@ export function defaultAddress(environment: NodeJS.ProcessEnv = process.env): st
   const folder = isAbsolute(runtimeFolder)
     ? join(runtimeFolder, "sidecall")
     : join(tmpdir(), `sidecall-${process.geteuid?.() ?? 0}`);
-  return `unix://${join(folder, "sidecall.sock")}`;
+  return `unix://${encodeURI(join(folder, "sidecall.sock"))}`;
 }
 
 /**
@@ -65,8 +65,7 @@ export function channelTo(
     metadata.set("authorization", `Bearer ${token}`);
   }
   return {
-    // The server quotes odd characters of a path, as most of gRPC expects; grpc-js does not.
-    target: scheme === "unix" ? `unix:${decodeURIComponent(rest)}` : rest,
+    target: scheme === "unix" ? `unix:${unquoted(rest)}` : rest,
     credentials:
       scheme === "tls"
         ? credentials.createSsl(
@@ -87,4 +86,13 @@ export function channelTo(
     },
     metadata,
   };
+}
+
+/** The server quotes odd characters of a path, as most of gRPC expects; grpc-js does not. */
+function unquoted(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // it was never quoted
+  }
 }
