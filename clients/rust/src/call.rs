@@ -14,7 +14,7 @@ use crate::proto as pb;
 use crate::recorder::PromptOutput;
 
 /// Names a tool. A tool without a namespace differs from one in the empty namespace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolName {
     /// The name inside its namespace. At most 8 KiB.
     pub name: String,

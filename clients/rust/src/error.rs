@@ -88,6 +88,10 @@ impl Refusal {
         Self::new(Code::Unavailable, "UNAVAILABLE", message)
     }
 
+    pub(crate) fn unknown(message: impl Into<String>) -> Self {
+        Self::new(Code::Unknown, "UNKNOWN", message)
+    }
+
     pub(crate) fn of_frame(frame: &pb::FrameError) -> Self {
         let reason = frame.reason().as_str_name();
         let reason = reason.trim_start_matches("ERROR_REASON_");
@@ -191,6 +195,11 @@ pub struct SessionLost {
 impl SessionLost {
     pub(crate) fn new(reason: &str, cause: Option<Refusal>) -> Self {
         Self { reason: reason.to_owned(), cause }
+    }
+
+    /// The end of an agent that has left.
+    pub(crate) fn detached() -> Self {
+        Self::new("DETACHED", None)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The client of sidecall, the sidecar that runs the tool calls of an agent.
 
-#![allow(dead_code)] // the agent that uses it comes next
-
+mod agent;
 mod call;
 mod client;
 mod endpoint;
@@ -19,8 +18,10 @@ mod recorder;
 mod runtime_info;
 mod session;
 mod tool;
+mod verdicts;
 mod wire;
 
+pub use agent::*;
 pub use call::*;
 pub use client::Client;
 pub use endpoint::*;
