@@ -31,6 +31,7 @@ from sidecall.client import (
     InvalidArgumentError,
     Invocation,
     JsonOutput,
+    LimitError,
     ModelFailure,
     PromptOutput,
     RespondToModelError,
@@ -353,6 +354,104 @@ async def test_a_call_that_cannot_be_is_refused_with_its_field(endpoint: Endpoin
         (violation,) = refused.value.field_violations
         assert violation.field == "dispatch_call.call.turn_id"
         assert (await agent.call(call("b"))).outcome == Completed(success=True)
+
+
+async def test_a_call_without_an_id_is_refused_too(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        with pytest.raises(InvalidArgumentError) as refused:
+            await agent.call(call(""))
+        (violation,) = refused.value.field_violations
+        assert violation.field == "dispatch_call.call.call_id"
+
+
+async def test_a_notice_says_whether_it_was_taken(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        with pytest.raises(InvalidArgumentError) as refused:
+            await agent.end_turn("")
+        assert refused.value.reason == "MISSING_FIELD"
+        with pytest.raises(InvalidArgumentError):
+            await agent.update_tools([Tool("x" * 8193, echo)])
+        await agent.turn("t").end()
+        with pytest.raises(FailedPreconditionError):
+            await agent.call(call("a"))
+
+
+async def test_a_result_that_the_server_cannot_use_ends_its_call(endpoint: Endpoint) -> None:
+    async def wrong(invocation: Invocation) -> JsonOutput:
+        return JsonOutput("NaN")
+
+    async with attached(endpoint) as agent:
+        await agent.update_tools([Tool("wrong", wrong)])
+        outcome = (await agent.call(call("a", "wrong"))).outcome
+        assert isinstance(outcome, FatalFailure)
+        assert "INVALID_JSON" in outcome.message
+
+
+async def test_what_is_larger_than_the_server_takes_is_not_sent() -> None:
+    async def large(invocation: Invocation) -> str:
+        return "x" * 400_000
+
+    limit = ["--max-frame-bytes", "300000"]
+    async with (
+        spawn(executable=SIDECALL, arguments=limit) as small,
+        attached(small) as agent,
+    ):
+        await agent.update_tools([Tool("large", large)])
+        with pytest.raises(LimitError) as refused:
+            agent.dispatch(call("a", arguments="x" * 400_000))
+        assert refused.value.reason == "MESSAGE_TOO_LARGE"
+        outcome = (await agent.call(call("a", "large"))).outcome
+        assert isinstance(outcome, FatalFailure)
+        assert "MESSAGE_TOO_LARGE" in outcome.message
+
+
+async def test_a_prompt_has_the_records_of_what_was_dispatched_before(endpoint: Endpoint) -> None:
+    bench = Bench()
+    async with attached(endpoint, bench) as agent:
+        pending = agent.dispatch(call("a", "hold"))
+        attachment = await agent.attach("r", [PromptOutput("function", "a")])
+        assert attachment.attached
+        bench.release("a")
+        await pending
+
+
+async def test_a_turn_gives_the_output_of_a_call_that_came_twice_once(endpoint: Endpoint) -> None:
+    async with attached(endpoint) as agent:
+        turn = agent.turn("t")
+        first = await turn.dispatch(call("a"))
+        assert await turn.dispatch(call("a")) == first
+        assert await turn.results() == [first]
+        assert len(await turn.response_items()) == 1
+
+
+async def test_a_call_that_waits_in_the_client_can_be_cancelled() -> None:
+    bench = Bench()
+    async with (
+        spawn(executable=SIDECALL, arguments=["--max-calls-in-flight", "1"]) as small,
+        attached(small, bench) as agent,
+    ):
+        first, second = (agent.dispatch(call(name, "hold")) for name in "ab")
+        await bench.begun("a")
+        assert await second.cancel() == "accepted"
+        bench.release("a")
+        assert (await first).outcome == Completed(success=True)
+        outcome = (await second).outcome
+        assert isinstance(outcome, Aborted)
+        assert outcome.progress == "not_started"
+
+
+async def test_payloads_beyond_the_server_s_bytes_wait_in_the_client() -> None:
+    bench = Bench()
+    async with (
+        spawn(executable=SIDECALL, arguments=["--max-bytes-in-flight", "100000"]) as small,
+        attached(small, bench) as agent,
+    ):
+        large = '"' + "x" * 60_000 + '"'
+        pending = [agent.dispatch(call(name, "hold", large)) for name in "abc"]
+        bench.release(*"abc")
+        outcomes = [(await one).outcome for one in pending]
+        assert outcomes == [Completed(success=True)] * 3
+        assert bench.most == 1
 
 
 async def test_more_calls_than_the_server_takes_wait_in_the_client() -> None:

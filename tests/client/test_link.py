@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecall.client.link import ACKNOWLEDGE_AFTER_MESSAGES, Link
+from sidecall.client.link import ACKNOWLEDGE_AFTER_MESSAGES, Link, Place
 from sidecall.v1 import runtime_stream_pb2 as pb
 
 CHUNK = 1000
@@ -66,17 +66,52 @@ def test_a_message_stays_below_the_limit() -> None:
     assert sum(len(message.frames) for message in messages) == 12
 
 
-def test_a_large_frame_goes_in_pieces_and_lets_others_pass() -> None:
+def joined(pieces: list[pb.OutputChunk]) -> pb.ClientFrame:
+    assert all(len(piece.data) <= CHUNK for piece in pieces)
+    data = b"".join(piece.data for piece in pieces)
+    assert {piece.size_bytes for piece in pieces} == {len(data)}
+    return pb.ClientFrame.FromString(data)
+
+
+def test_a_large_frame_goes_in_pieces_and_keeps_its_place() -> None:
     link = linked()
     link.send(end_turn("x" * 3500))
+    link.send(end_turn("small"))
+    frames = [frame for message in out(link) for frame in message.frames]
+    assert frames.pop() == end_turn("small")
+    assert joined([frame.output_chunk for frame in frames]) == end_turn("x" * 3500)
+
+
+def test_a_large_answer_goes_in_pieces_and_lets_others_pass() -> None:
+    link = linked()
+    link.answer(end_turn("x" * 3500))
     link.send(end_turn("small"))
     messages = out(link)
     assert turns(messages[0])[0] == "small"
     pieces = [frame.output_chunk for message in messages for frame in message.frames][1:]
-    assert all(len(piece.data) <= CHUNK for piece in pieces)
-    data = b"".join(piece.data for piece in pieces)
-    assert {piece.size_bytes for piece in pieces} == {len(data)}
-    assert pb.ClientFrame.FromString(data) == end_turn("x" * 3500)
+    assert joined(pieces) == end_turn("x" * 3500)
+    assert len(messages) == len(pieces), "one piece a message"
+
+
+def test_a_place_finds_whom_a_refusal_concerns() -> None:
+    link = linked()
+    first, second, large = Place(), Place(), Place()
+    link.send(end_turn("a"), first)
+    link.send(end_turn("b"), second)
+    out(link)
+    link.answer(end_turn("x" * 2500), large)
+    last = len(out(link)) + 1
+    places = [first, second, large]
+
+    def concerned(**fields: int) -> list[Place]:
+        error = pb.FrameError(**fields)  # type: ignore[arg-type]
+        return [place for place in places if place.covered_by(error)]
+
+    assert concerned(sequence=1, frame_index=1) == [second]
+    assert concerned(sequence=1) == [first, second]
+    assert concerned(sequence=last, frame_index=0) == [large]
+    assert concerned(sequence=last, frame_index=1) == []
+    assert concerned(sequence=last + 1, frame_index=0) == []
 
 
 def test_what_the_server_has_not_seen_is_said_again_in_order() -> None:

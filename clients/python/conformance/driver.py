@@ -94,22 +94,15 @@ class Driver:
             case "drop":
                 agent.drop_connection()
             case "update_tools":
-                agent.update_tools(
-                    [self._tool(tool) for tool in command.get("upsert", ())],
-                    [self._tool(tool) for tool in command.get("remove", ())],
-                )
-                say("updated")
+                await self._start(self._update_tools(agent, command))
             case "register_cell":
-                turn_id, call_id = key(command)
-                await agent.register_cell(command["cell_id"], call_id, turn_id)
-                say("registered")
+                await self._start(self._register_cell(agent, command))
             case "end_turn":
-                agent.end_turn(command["turn_id"])
-                say("turn_ended")
+                await self._start(self._end_turn(agent, command["turn_id"]))
             case "outputs":
                 await self._start(self._outputs(agent, command["turn_id"]))
             case "attach":
-                await self._attach(agent, command)
+                await self._start(self._attach(agent, command))
             case "detach":
                 await self._start(self._detach(agent, close_session=command.get("close", False)))
             case kind:
@@ -164,6 +157,22 @@ class Driver:
             for call, disposition in found.items()
         ]
         say("cancel_result", calls=calls_found)
+
+    async def _update_tools(self, agent: client.Agent, command: Fields) -> None:
+        await agent.update_tools(
+            [self._tool(tool) for tool in command.get("upsert", ())],
+            [self._tool(tool) for tool in command.get("remove", ())],
+        )
+        say("updated")
+
+    async def _register_cell(self, agent: client.Agent, command: Fields) -> None:
+        turn_id, call_id = key(command)
+        await agent.register_cell(command["cell_id"], call_id, turn_id)
+        say("registered")
+
+    async def _end_turn(self, agent: client.Agent, turn_id: str) -> None:
+        await agent.end_turn(turn_id)
+        say("turn_ended")
 
     async def _outputs(self, agent: client.Agent, turn_id: str) -> None:
         turn = self._turns.get(turn_id) or agent.turn(turn_id)

@@ -11,25 +11,26 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from sidecall.client import messages, requests, values
+from sidecall.client import messages, values
 from sidecall.client.aio import AsyncClient
+from sidecall.client.calls import Calls
+from sidecall.client.cancels import Cancels
 from sidecall.client.connection import Connection, StreamEnded
 from sidecall.client.declarations import hook_declarations, tool_declarations
 from sidecall.client.errors import (
-    AlreadyExistsError,
     FieldViolation,
+    LimitError,
     SessionLostError,
     SidecallError,
     error_for_reason,
 )
-from sidecall.client.link import Link
+from sidecall.client.link import Link, Place
 from sidecall.client.pending import PendingCall, Turn
 from sidecall.client.tools import Hook, Tool
-from sidecall.client.work import UnhandledErrors, Work
+from sidecall.client.work import UnhandledErrors, Work, too_large_text
 from sidecall.endpoint import Endpoint
 from sidecall.v1 import (
     errors_pb2,
@@ -86,16 +87,10 @@ class Agent:
         self._client_name = client_name
         self._resume_token = ""
         self._link = Link()
-        self._work = Work(self._send, hooks, unhandled_errors)
+        self._work = Work(self._answer, hooks, unhandled_errors)
+        self._cancels = Cancels(self._send)
+        self._calls = Calls(self._send, lambda call: self._cancels.cancel([call], None))
         self._connection: Connection | None = None
-        self._pending: dict[values.CallReference, PendingCall] = {}
-        self._waiting: deque[tuple[PendingCall, pb.ClientFrame]] = deque()
-        self._in_flight = 0
-        self._max_in_flight = 1
-        self._cancels: dict[
-            int, asyncio.Future[dict[values.CallReference, values.CancelDisposition]]
-        ] = {}
-        self._cancel_ids = itertools.count(1)
         self._grace_seconds = 0.0
         self._lost: SessionLostError | None = None
         self._detached = False
@@ -115,7 +110,7 @@ class Agent:
         """Submit a call; it is recorded before anything else happens to it.
 
         The same call again (turn id, call id, payload) runs nothing: it has the same result.
-        Beyond the server's calls in flight it waits here, in order.
+        Beyond the server's credits (calls and bytes in flight) it waits here, in order.
 
         Args:
             call: the call; its turn id is required.
@@ -126,28 +121,25 @@ class Agent:
 
         Raises:
             AlreadyExistsError: another call is open under these ids (CALL_ID_CONFLICT).
+            LimitError: the call is larger than the server takes (MESSAGE_TOO_LARGE).
             SessionLostError: the session is gone.
         """
         self._require_session()
         pending = PendingCall(self, call)
-        known = self._pending.get(pending.reference)
-        if known is not None:
-            if known.call == call:
-                return known
-            raise AlreadyExistsError(
-                f"call {call.call_id!r} of turn {call.turn_id!r} is open with another payload",
-                reason="CALL_ID_CONFLICT",
-            )
-        self._pending[pending.reference] = pending
-        frame = pb.DispatchCall(
+        if (known := self._calls.known(pending)) is not None:
+            return known
+        dispatch = pb.DispatchCall(
             call=messages.call_message(call),
             turn_options=messages.turn_options_message(turn_options),
             views=messages.views_message(views),
             timeout=messages.duration(timeout_seconds),
             traceparent=traceparent,
         )
-        self._waiting.append((pending, pb.ClientFrame(dispatch_call=frame)))
-        self._dispatch_waiting()
+        frame = pb.ClientFrame(dispatch_call=dispatch)
+        if (size := frame.ByteSize()) > self._link.max_frame_bytes:
+            text = too_large_text(size, self._link.max_frame_bytes)
+            raise LimitError(text, reason="MESSAGE_TOO_LARGE")
+        self._calls.dispatch(pending, frame)
         return pending
 
     async def call(
@@ -174,8 +166,8 @@ class Agent:
         try:
             return await pending
         except asyncio.CancelledError:
-            if not pending.done():
-                self._send_cancel([pending.reference], None)
+            if not pending.done() and not self._calls.cancel_waiting([pending.reference], None):
+                self._cancels.cancel([pending.reference], None)
             raise
 
     def turn(self, turn_id: str) -> Turn:
@@ -194,12 +186,19 @@ class Agent:
             SessionLostError: the session is gone.
         """
         self._require_session()
-        return await self._send_cancel(calls, turn_id)
+        here = self._calls.cancel_waiting(calls, turn_id)
+        if calls is not None:
+            calls = [call for call in calls if call not in here]
+        return await self._cancels.cancel(calls, turn_id) | here
 
-    def end_turn(self, turn_id: str) -> None:
-        """Say that a turn is over: it takes no new calls, its open ones go on."""
+    def end_turn(self, turn_id: str) -> asyncio.Future[None]:
+        """Say that a turn is over: it takes no new calls, its open ones go on.
+
+        Await it to know that the sidecar has it; it raises a `SidecallError` where the sidecar
+        refused it.
+        """
         self._require_session()
-        self._send(pb.ClientFrame(end_turn=pb.EndTurn(turn_id=turn_id)))
+        return self._cancels.notify(pb.ClientFrame(end_turn=pb.EndTurn(turn_id=turn_id)))
 
     # --- recorder ---------------------------------------------------------------------
 
@@ -216,7 +215,13 @@ class Agent:
         outputs: Sequence[values.PromptOutput],
         turn_id: str = "",
     ) -> values.Attachment:
-        """Attach records to all outputs of a prompt, in order; at each try of each request."""
+        """Attach records to all outputs of a prompt, in order; at each try of each request.
+
+        Everything that was said on the stream before counts.
+        """
+        if self._link.unacknowledged:
+            self._require_session()
+            await self._cancels.barrier()
         return await self.unary.attach(self.session_id, sampling_request_id, outputs, turn_id)
 
     # --- declarations -----------------------------------------------------------------
@@ -226,8 +231,12 @@ class Agent:
         upsert: Iterable[Tool] = (),
         remove: Iterable[Tool | str] = (),
         hooks: Sequence[Hook] | None = None,
-    ) -> None:
-        """Add, replace and take away tools; `hooks` take the place of those before."""
+    ) -> asyncio.Future[None]:
+        """Add, replace and take away tools; `hooks` take the place of those before.
+
+        Await it to know that the sidecar has them; it raises a `SidecallError` where the sidecar
+        refused them.
+        """
         self._require_session()
         added = list(upsert)
         gone = [(None, tool) if isinstance(tool, str) else tool.key for tool in remove]
@@ -243,7 +252,7 @@ class Agent:
             remove=[messages.tool_name(name, namespace) for namespace, name in gone],
             hooks=declared,
         )
-        self._send(pb.ClientFrame(update_tools=update))
+        return self._cancels.notify(pb.ClientFrame(update_tools=update))
 
     # --- life -------------------------------------------------------------------------
 
@@ -291,14 +300,14 @@ class Agent:
         self.session_id = welcome.session_id
         self.effective_tool_mode = messages.tool_mode_value(welcome.effective_tool_mode)
         self._resume_token = welcome.resume_token
-        self._max_in_flight = welcome.max_calls_in_flight
+        self._work.max_frame_bytes = welcome.max_frame_bytes
         self._grace_seconds = messages.seconds(welcome, "resume_grace") or 0.0
         self._connection = connection
         if self.on_connection is not None:
             self.on_connection(
                 messages.enum_name(pb.ResumeOutcome, "RESUME_OUTCOME", welcome.resume_outcome)
             )
-        self._dispatch_waiting()
+        self._calls.granted(welcome.max_calls_in_flight, welcome.max_bytes_in_flight)
         return connection
 
     async def _run(self, connection: Connection) -> None:
@@ -348,8 +357,13 @@ class Agent:
         )
         return None
 
-    def _send(self, frame: pb.ClientFrame) -> None:
-        self._link.send(frame)
+    def _send(self, frame: pb.ClientFrame, place: Place | None = None) -> None:
+        self._link.send(frame, place)
+        if self._connection is not None:
+            self._connection.wake()
+
+    def _answer(self, frame: pb.ClientFrame, place: Place) -> None:
+        self._link.answer(frame, place)
         if self._connection is not None:
             self._connection.wake()
 
@@ -366,9 +380,7 @@ class Agent:
             case "abort_handler":
                 self._work.abort(frame.abort_handler)
             case "cancel_result":
-                future = self._cancels.pop(frame.cancel_result.cancel_id, None)
-                if future is not None and not future.done():
-                    future.set_result(requests.disposition_of(frame.cancel_result))
+                self._cancels.answered(frame.cancel_result)
             case "frame_error":
                 self._refused(frame.frame_error)
             case "drain":
@@ -376,12 +388,11 @@ class Agent:
                     self.on_drain(messages.seconds(frame.drain, "time_left") or 0.0)
 
     def _completed(self, frame: pb.CallCompleted) -> None:
-        pending = self._pending.pop(messages.reference_value(frame.call), None)
-        if pending is None:
-            return  # told again after a gap
-        self._in_flight -= 1
-        pending.future.set_result(messages.result_value(frame))
-        self._dispatch_waiting()
+        reference = messages.reference_value(frame.call)
+        self._work.call_ended(reference)
+        pending = self._calls.ended(reference)
+        if pending is not None:
+            pending.future.set_result(messages.result_value(frame))
 
     def _refused(self, frame: pb.FrameError) -> None:
         error = error_for_reason(
@@ -392,37 +403,14 @@ class Agent:
                 for violation in frame.field_violations
             ),
         )
-        pending = None
-        if frame.HasField("call"):
-            pending = self._pending.pop(messages.reference_value(frame.call), None)
-        if pending is not None:
-            self._in_flight -= 1
-            pending.future.set_exception(error)
-            self._dispatch_waiting()
-        elif self.on_frame_error is not None:
+        if any(one.refused(frame, error) for one in (self._calls, self._work, self._cancels)):
+            return
+        if self.on_frame_error is not None:
             self.on_frame_error(error)
         else:
             log.error("the sidecar refused a frame: %s", error)
 
     # --- details ----------------------------------------------------------------------
-
-    def _dispatch_waiting(self) -> None:
-        while self._waiting and self._in_flight < self._max_in_flight:
-            _, frame = self._waiting.popleft()
-            self._in_flight += 1
-            self._send(frame)
-
-    def _send_cancel(
-        self, calls: Sequence[values.CallReference] | None, turn_id: str | None
-    ) -> asyncio.Future[dict[values.CallReference, values.CancelDisposition]]:
-        cancel_id = next(self._cancel_ids)
-        future: asyncio.Future[dict[values.CallReference, values.CancelDisposition]] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self._cancels[cancel_id] = future
-        target = requests.cancel_target(calls, turn_id)
-        self._send(pb.ClientFrame(cancel_calls=pb.CancelCalls(cancel_id=cancel_id, target=target)))
-        return future
 
     def _require_session(self) -> None:
         if self._lost is not None:
@@ -433,18 +421,10 @@ class Agent:
     def _lose(self, error: SessionLostError) -> None:
         """The session is gone: whoever waits gets to know, handlers stop."""
         self._lost = error
-        futures: list[
-            asyncio.Future[values.CallResult]
-            | asyncio.Future[dict[values.CallReference, values.CancelDisposition]]
-        ] = [pending.future for pending in self._pending.values()]
-        futures += self._cancels.values()
-        self._pending.clear()
-        self._cancels.clear()
-        self._waiting.clear()
-        for future in futures:
-            if not future.done():
-                future.set_exception(error)
-                future.exception()  # nobody has to ask for it
+        for pending in self._calls.lost():
+            pending.future.set_exception(error)
+            pending.future.exception()  # nobody has to ask for it
+        self._cancels.lost(error)
         self._stopping = asyncio.ensure_future(self._work.stop())
 
     async def _stop(self) -> None:

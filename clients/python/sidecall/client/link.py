@@ -7,6 +7,7 @@ together, of what comes in. Owns no socket and no clock.
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
 from sidecall.v1 import runtime_stream_pb2 as pb
 
@@ -17,6 +18,25 @@ ACKNOWLEDGE_AFTER_BYTES = 1 << 20
 """Likewise, by their size: the server keeps them until then."""
 
 
+class Place:
+    """Where a frame was sent, so that a FrameError finds whom it concerns; in pieces, many."""
+
+    __slots__ = ("_spots",)
+
+    def __init__(self) -> None:
+        self._spots: set[tuple[int, int]] = set()
+
+    def put(self, sequence: int, index: int) -> None:
+        """The frame, or a piece of it, is at this index of the message."""
+        self._spots.add((sequence, index))
+
+    def covered_by(self, error: pb.FrameError) -> bool:
+        """Whether the error is about the frame, or about a whole message that holds it."""
+        if error.HasField("frame_index"):
+            return (error.sequence, error.frame_index) in self._spots
+        return any(sequence == error.sequence for sequence, _ in self._spots)
+
+
 class Link:
     """One session's stream."""
 
@@ -25,8 +45,10 @@ class Link:
         """The highest sequence given to a message."""
         self.last_received = 0
         """The highest sequence seen from the server."""
-        self._frames: deque[pb.ClientFrame] = deque()
-        self._pieces: deque[pb.ClientFrame] = deque()
+        self.max_frame_bytes = 0
+        """The largest frame that the server takes."""
+        self._frames: deque[_Waiting] = deque()
+        self._pieces: deque[_Waiting] = deque()
         self._unacknowledged: deque[pb.ConnectRequest] = deque()
         self._again: deque[pb.ConnectRequest] = deque()
         self._transfers = 0
@@ -38,9 +60,15 @@ class Link:
 
     # --- out --------------------------------------------------------------------------
 
-    def send(self, frame: pb.ClientFrame) -> None:
+    def send(self, frame: pb.ClientFrame, place: Place | None = None) -> None:
         """Queue a frame; it goes out with `next_message`, and again if it gets lost."""
-        self._frames.append(frame)
+        self._frames.extend(self._cut(frame, place))
+
+    def answer(self, frame: pb.ClientFrame, place: Place | None = None) -> None:
+        """Queue the answer of a handler or hook: it stands alone, so that others may pass it
+        where it goes in pieces."""
+        cut = self._cut(frame, place)
+        (self._frames if len(cut) == 1 else self._pieces).extend(cut)
 
     def next_message(self) -> pb.ConnectRequest | None:
         """The next message to write: frames that wait, or an acknowledgement that is due."""
@@ -48,24 +76,18 @@ class Link:
             message = self._again.popleft()
             message.acknowledged = self.last_received
             return message
-        message = pb.ConnectRequest()
+        message = pb.ConnectRequest(sequence=self.last_sequence + 1)
         room = self._max_message_bytes
-        while self._frames:
-            size = self._frames[0].ByteSize() + _FRAME_OVERHEAD_BYTES
-            if size > self._max_chunk_bytes:
-                self._cut(self._frames.popleft().SerializeToString())
-            elif size <= room:
-                message.frames.append(self._frames.popleft())
-                room -= size
-            else:
-                break
-        if self._pieces and (room > self._max_chunk_bytes or not message.frames):
-            message.frames.append(self._pieces.popleft())
+        while self._frames and self._frames[0].size <= room:
+            room -= self._put(self._frames.popleft(), message)
+        if self._pieces and (self._pieces[0].size <= room or not message.frames):
+            self._put(self._pieces.popleft(), message)
         if message.frames:
-            self.last_sequence += 1
-            message.sequence = self.last_sequence
+            self.last_sequence = message.sequence
             self._unacknowledged.append(message)
-        elif not self._acknowledgement_due:
+        elif self._acknowledgement_due:
+            message.sequence = 0
+        else:
             return None
         message.acknowledged = self.last_received
         self._unsaid_messages = self._unsaid_bytes = 0
@@ -90,6 +112,7 @@ class Link:
         """A connection begins: send again what the server has not seen."""
         self._max_chunk_bytes = welcome.max_chunk_bytes
         self._max_message_bytes = welcome.max_message_bytes - _MESSAGE_OVERHEAD_BYTES
+        self.max_frame_bytes = welcome.max_frame_bytes
         self._acknowledge(welcome.last_sequence_received)
         self._again = deque(self._unacknowledged)
         if welcome.resume_outcome == pb.RESUME_OUTCOME_GAP:
@@ -122,15 +145,29 @@ class Link:
             or self._unsaid_bytes >= ACKNOWLEDGE_AFTER_BYTES
         )
 
-    def _cut(self, data: bytes) -> None:
+    def _put(self, waiting: _Waiting, message: pb.ConnectRequest) -> int:
+        if waiting.place is not None:
+            waiting.place.put(message.sequence, len(message.frames))
+        message.frames.append(waiting.frame)
+        return waiting.size
+
+    def _cut(self, frame: pb.ClientFrame, place: Place | None) -> list[_Waiting]:
+        """The frame, or its pieces where it is large."""
+        size = frame.ByteSize()
+        if size <= self._max_chunk_bytes:
+            return [_Waiting(frame, size + _FRAME_OVERHEAD_BYTES, place)]
         self._transfers += 1
-        for start in range(0, len(data), self._max_chunk_bytes):
+        data = frame.SerializeToString()
+        pieces = []
+        for start in range(0, size, self._max_chunk_bytes):
             piece = pb.OutputChunk(
                 transfer_id=self._transfers,
-                size_bytes=len(data),
+                size_bytes=size,
                 data=data[start : start + self._max_chunk_bytes],
             )
-            self._pieces.append(pb.ClientFrame(output_chunk=piece))
+            taken = len(piece.data) + _FRAME_OVERHEAD_BYTES + _PIECE_OVERHEAD_BYTES
+            pieces.append(_Waiting(pb.ClientFrame(output_chunk=piece), taken, place))
+        return pieces
 
     def _put_together(self, chunk: pb.OutputChunk) -> pb.ServerFrame | None:
         parts = self._incoming.setdefault(chunk.transfer_id, bytearray())
@@ -145,5 +182,14 @@ class Link:
             self._unacknowledged.popleft()
 
 
+class _Waiting(NamedTuple):
+    """A frame, or a piece of one, that waits to be sent; `size` in its message."""
+
+    frame: pb.ClientFrame
+    size: int
+    place: Place | None
+
+
 _FRAME_OVERHEAD_BYTES = 8
+_PIECE_OVERHEAD_BYTES = 32
 _MESSAGE_OVERHEAD_BYTES = 64

@@ -64,31 +64,32 @@ class Turn:
         return pending
 
     async def results(self) -> list[values.CallResult]:
-        """The results of all calls, in call order.
+        """The results of all calls, in call order, each call once.
 
         Raises:
             SidecallError: a call was refused, or the session is lost.
         """
-        return [await pending for pending in self.calls]
+        results = [await pending for pending in self.calls]
+        return list({result.call: result for result in results}.values())
 
     async def response_items(self) -> list[str]:
-        """The response items (JSON text) of all calls that have one, in call order.
+        """The response items (JSON text) of all calls that have one, in call order, each once.
 
         A call that was refused has none, and neither has a fatal one.
         """
-        items = []
+        items: dict[values.CallReference, str] = {}
         for pending in self.calls:
             await asyncio.wait([pending.future])
             if pending.future.exception() is None:
                 projections = pending.future.result().projections
                 if projections is not None and projections.response_item_json is not None:
-                    items.append(projections.response_item_json)
-        return items
+                    items[pending.reference] = projections.response_item_json
+        return list(items.values())
 
     async def cancel(self) -> dict[values.CallReference, values.CancelDisposition]:
         """Cancel all open calls of the turn."""
         return await self._agent.cancel(turn_id=self.turn_id)
 
-    def end(self) -> None:
-        """Say that the turn is over: it takes no new calls."""
-        self._agent.end_turn(self.turn_id)
+    def end(self) -> asyncio.Future[None]:
+        """Say that the turn is over, as `Agent.end_turn` does: it takes no new calls."""
+        return self._agent.end_turn(self.turn_id)

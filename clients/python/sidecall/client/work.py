@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from sidecall.client import messages, values
 from sidecall.client.declarations import verdict_message
+from sidecall.client.errors import SidecallError
+from sidecall.client.link import Place
 from sidecall.client.tools import FatalError, Hook, HookInput, Invocation, RespondToModelError, Tool
 from sidecall.client.verdicts import ask
 from sidecall.v1 import runtime_stream_pb2 as pb
@@ -28,13 +30,16 @@ class Work:
 
     def __init__(
         self,
-        send: Callable[[pb.ClientFrame], None],
+        answer: Callable[[pb.ClientFrame, Place], None],
         hooks: Sequence[Hook],
         unhandled_errors: UnhandledErrors,
     ) -> None:
-        self._send = send
+        self._answer = answer
         self.hooks = hooks
+        self.max_frame_bytes = 0
+        """The largest frame that the server takes."""
         self._unhandled_errors = unhandled_errors
+        self._results: dict[values.CallReference, tuple[bytes, Place]] = {}
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
         self._asked: OrderedDict[bytes, None] = OrderedDict()
         self._teardowns: set[bytes] = set()
@@ -68,6 +73,21 @@ class Work:
             self._teardowns.add(frame.token)
         if task is not None:
             task.cancel()
+
+    def call_ended(self, call: values.CallReference) -> None:
+        """Nobody will ask about the call's result any more."""
+        self._results.pop(call, None)
+
+    def refused(self, frame: pb.FrameError, error: SidecallError) -> bool:
+        """Answer anew for a handler whose result was refused, so that its call ends. False: the
+        frame error concerns no result."""
+        for call, (token, place) in self._results.items():
+            if place.covered_by(frame):
+                log.error("the result of call %r was refused: %s", call.call_id, error)
+                del self._results[call]
+                self._answer(_unhandled(token, str(error)), Place())
+                return True
+        return False
 
     async def stop(self) -> None:
         """Cancel everything and wait until it has ended."""
@@ -122,12 +142,34 @@ class Work:
                 result.unhandled_error.message = text
             else:
                 result.respond_to_model.message = text
-        self._send(pb.ClientFrame(handler_result=result))
+        call = invocation.call
+        self._send_result(values.CallReference(call.turn_id, call.call_id), result)
+
+    def _send_result(self, call: values.CallReference, result: pb.HandlerResult) -> None:
+        frame, place = pb.ClientFrame(handler_result=result), Place()
+        if (size := frame.ByteSize()) > self.max_frame_bytes:
+            frame = _unhandled(result.invocation_token, too_large_text(size, self.max_frame_bytes))
+        self._results[call] = (result.invocation_token, place)
+        self._answer(frame, place)
 
     async def _ask(self, token: bytes, hooks: Sequence[Hook], asked: HookInput) -> None:
         verdict = await ask(hooks, asked)
-        self._send(pb.ClientFrame(hook_verdict=verdict_message(token, verdict)))
+        self._answer(pb.ClientFrame(hook_verdict=verdict_message(token, verdict)), Place())
 
     def _torn_down(self, token: bytes) -> None:
         complete = pb.TeardownComplete(invocation_token=token)
-        self._send(pb.ClientFrame(teardown_complete=complete))
+        self._answer(pb.ClientFrame(teardown_complete=complete), Place())
+
+
+def too_large_text(size_bytes: int, limit_bytes: int) -> str:
+    """What is wrong with a frame that the server would not take."""
+    return (
+        f"MESSAGE_TOO_LARGE: a frame of {size_bytes} bytes is above the server's limit of"
+        f" {limit_bytes}; send less"
+    )
+
+
+def _unhandled(token: bytes, message: str) -> pb.ClientFrame:
+    error = pb.UnhandledError(message=message.encode())
+    result = pb.HandlerResult(invocation_token=token, unhandled_error=error)
+    return pb.ClientFrame(handler_result=result)
