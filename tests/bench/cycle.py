@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import grpc.aio
 from sidecall.v1 import runtime_stream_pb2 as pb
@@ -19,13 +19,10 @@ from tests.bench.frames import (
     Dispatches,
     Results,
     frames_of,
-    hello,
-    seal,
-    sequence_of,
 )
+from tests.bench.stream import Stream, attach
 from tests.bench.window import Window
 
-CONNECT: Final = "/sidecall.v1.RuntimeService/Connect"
 WARM_UP_CALLS: Final = 100
 ALL_VIEWS: Final = tuple(view for view in output_pb.View.values() if view)
 
@@ -53,9 +50,9 @@ class CycleLoad:
 
     async def sidecall(self, cycle: Cycle, window: Window) -> dict[str, object]:
         """Run calls through the sidecar."""
-        stream = await _attach(self._channel, cycle)
+        stream = await _attached(self._channel, cycle)
         measured = await _measure(stream, cycle, window)
-        await stream.write(seal(stream.sequence + 1, stream.seen, [DETACH]))
+        await stream.send([DETACH])
         await stream.end()
         return measured
 
@@ -64,14 +61,14 @@ class CycleLoad:
         shape = (cycle.arguments_bytes, cycle.output_bytes, cycle.all_views)
         if shape not in self._openings:
             self._openings[shape] = await _opening(self._channel, cycle)
-        stream = _Stream(self._channel, echo.STREAM)
+        stream = Stream(self._channel, echo.STREAM)
         await stream.write(self._openings[shape])
         measured = await _measure(stream, cycle, window)
         await stream.end()
         return measured
 
 
-async def _measure(stream: _Stream, cycle: Cycle, window: Window) -> dict[str, object]:
+async def _measure(stream: Stream, cycle: Cycle, window: Window) -> dict[str, object]:
     pump = _Pump(stream, cycle, window)
     await pump.fill()
     while window.counts.calls < max(WARM_UP_CALLS, 2 * cycle.in_flight):
@@ -84,35 +81,10 @@ async def _measure(stream: _Stream, cycle: Cycle, window: Window) -> dict[str, o
     return measured
 
 
-class _Stream:
-    """A stream of bytes, with its sequences."""
-
-    def __init__(self, channel: grpc.aio.Channel, method: str) -> None:
-        self._call: Any = channel.stream_stream(method)()
-        self.sequence = 0
-        self.seen = 0
-
-    async def write(self, message: bytes) -> None:
-        await self._call.write(message)
-
-    async def read(self) -> bytes:
-        """The next message; nothing but empty ones come after the end."""
-        message = await self._call.read()
-        return b"" if message is grpc.aio.EOF else message
-
-    async def end(self) -> None:
-        """Say that nothing more comes, and wait for the other side's end."""
-        await self._call.done_writing()
-        while await self.read():
-            pass
-        status = await self._call.code()
-        assert status is grpc.StatusCode.OK, status
-
-
 class _Pump:
     """Keeps calls in flight on a stream."""
 
-    def __init__(self, stream: _Stream, cycle: Cycle, window: Window) -> None:
+    def __init__(self, stream: Stream, cycle: Cycle, window: Window) -> None:
         self._stream = stream
         self._cycle = cycle
         self._window = window
@@ -132,9 +104,7 @@ class _Pump:
 
     async def step(self, *, refill: bool = True) -> None:
         """Read one message and answer its frames."""
-        message = await self._stream.read()
-        assert message, "the stream goes on"
-        self._stream.seen = max(self._stream.seen, sequence_of(message))
+        message = await self._stream.receive()
         self._window.counts.messages_received += 1
         answers: list[list[bytes]] = []
         for kind, token in frames_of(message):
@@ -165,33 +135,25 @@ class _Pump:
     async def _send(self, answers: list[list[bytes]]) -> None:
         if self._cycle.batched:
             answers = [[frame for frames in answers for frame in frames]]
-        stream = self._stream
         for frames in answers:
-            stream.sequence += 1
             self._window.counts.messages_sent += 1
-            await stream.write(seal(stream.sequence, stream.seen, frames))
-
-
-async def _attach(channel: grpc.aio.Channel, cycle: Cycle) -> _Stream:
-    stream = _Stream(channel, CONNECT)
-    await stream.write(hello(ALL_VIEWS if cycle.all_views else None))
-    welcome = pb.ConnectResponse.FromString(await stream.read())
-    assert welcome.frames[0].HasField("welcome"), welcome
-    return stream
+            await self._stream.send(frames)
 
 
 async def _opening(channel: grpc.aio.Channel, cycle: Cycle) -> bytes:
     """One real call: the server's two messages of it are what the echo answers with."""
-    stream = await _attach(channel, cycle)
-    dispatch = seal(1, 0, Dispatches(cycle.arguments_bytes).next())
-    await stream.write(dispatch)
-    invoke = await stream.read()
+    stream = await _attached(channel, cycle)
+    dispatch_bytes = await stream.send(Dispatches(cycle.arguments_bytes).next())
+    invoke = await stream.receive()
     ((_, token),) = frames_of(invoke)
-    result = seal(2, 1, [Results(cycle.output_bytes).of(token)])
-    await stream.write(result)
-    completed = await stream.read()
+    result_bytes = await stream.send([Results(cycle.output_bytes).of(token)])
+    completed = await stream.receive()
     frame = pb.ConnectResponse.FromString(completed).frames[0].call_completed
     assert frame.outcome.completed.success, frame
-    await stream.write(seal(3, 2, [DETACH]))
+    await stream.send([DETACH])
     await stream.end()
-    return echo.opening((len(dispatch) + len(result)) // 2, invoke, completed)
+    return echo.opening((dispatch_bytes + result_bytes) // 2, invoke, completed)
+
+
+async def _attached(channel: grpc.aio.Channel, cycle: Cycle) -> Stream:
+    return await attach(channel, ALL_VIEWS if cycle.all_views else None)

@@ -34,7 +34,10 @@ UNWANTED: Final = frozenset(
 """The first bytes of frames that no cell asks for."""
 
 DETACH: Final = pb.ClientFrame(detach=pb.Detach(close_session=True)).SerializeToString()
-"""The last frame of an agent."""
+"""The last frame of an agent: it closes the session."""
+
+LEAVE: Final = pb.ClientFrame(detach=pb.Detach()).SerializeToString()
+"""The last frame of an agent whose session stays."""
 
 _SEQUENCE: Final = b"\x08"
 _ACKNOWLEDGED: Final = b"\x10"
@@ -76,11 +79,11 @@ def hello(views: Sequence[output_pb.View.ValueType] | None = None) -> bytes:
 class Dispatches:
     """DispatchCall, once for each call, with an EndTurn before each new turn."""
 
-    def __init__(self, arguments_bytes: int) -> None:
+    def __init__(self, arguments_bytes: int, tool: str = TOOL) -> None:
         call = call_pb.ToolCall(
             turn_id=_TURN % 0,
             call_id=_CALL % 0,
-            tool_name=call_pb.ToolName(name=TOOL),
+            tool_name=call_pb.ToolName(name=tool),
             payload=call_pb.ToolPayload(
                 function=call_pb.FunctionPayload(arguments=arguments_of(arguments_bytes))
             ),

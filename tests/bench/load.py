@@ -16,6 +16,7 @@ import grpc.aio
 
 from tests.bench.attach import Attach, AttachLoad
 from tests.bench.cycle import Cycle, CycleLoad
+from tests.bench.fill import Fill, FillLoad
 from tests.bench.window import Window
 
 OPTIONS: Final = (("grpc.default_authority", "localhost"),)
@@ -29,6 +30,7 @@ async def _serve(address: str, pid: int) -> None:
             "cycle_echo": (Cycle, cycles.echo),
             "attach": (Attach, attaches.sidecall),
             "attach_echo": (Attach, attaches.echo),
+            "fill": (Fill, FillLoad(channel).sidecall),
         }
         while line := await asyncio.to_thread(sys.stdin.readline):
             target, fields, seconds = json.loads(line)

@@ -9,6 +9,7 @@ from typing import Final
 from tests.bench.attach import Attach
 from tests.bench.cycle import Cycle
 from tests.bench.figures import Figure, Sample, cost_ratio, latency_ratio, rate_ratio
+from tests.bench.fill import Fill
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Cell:
 
     target: str
     """What the load process calls it."""
-    shape: Cycle | Attach
+    shape: Cycle | Attach | Fill
     beside: Cell | None = None
     """What a second load process does meanwhile."""
 

@@ -40,40 +40,57 @@ def serving(folder: Path, command: Sequence[str] = WITH_ECHO) -> Iterator[Server
         yield Server(json.loads(ready)["address"], process.pid)
 
 
-class LoadSide:
-    """A load process at a server. `loading` starts and ends it."""
+class Program:
+    """A process that takes and says JSON lines."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self.pid = process.pid
+
+    def say(self, message: object) -> None:
+        """Write a line."""
+        print(json.dumps(message), file=_pipe(self._process.stdin), flush=True)
+
+    def heard(self) -> Any:
+        """Wait for a line."""
+        line = _pipe(self._process.stdout).readline()
+        assert line, "the process has ended; its stderr says why"
+        return json.loads(line)
+
+
+@contextlib.contextmanager
+def running_program(command: Sequence[str]) -> Iterator[Program]:
+    """Run it until the end of the block."""
+    with _running(command, stdin=subprocess.PIPE) as process:
+        yield Program(process)
+
+
+class LoadSide:
+    """A load process at a server. `loading` starts and ends it."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
 
     def begin(self, cell: Cell, seconds: float | None) -> None:
         """Let it do this for so long, or until `stop`; returns once it does."""
-        self._say([cell.target, dataclasses.asdict(cell.shape), seconds])
-        assert self._heard() == "running"
+        self._program.say([cell.target, dataclasses.asdict(cell.shape), seconds])
+        assert self._program.heard() == "running"
 
     def stop(self) -> None:
         """Enough."""
-        self._say("stop")
+        self._program.say("stop")
 
     def measured(self) -> Sample:
         """Wait for what it measured."""
-        return Sample(**self._heard())
-
-    def _say(self, command: object) -> None:
-        print(json.dumps(command), file=_pipe(self._process.stdin), flush=True)
-
-    def _heard(self) -> Any:
-        line = _pipe(self._process.stdout).readline()
-        assert line, "the load side has ended; its stderr says why"
-        return json.loads(line)
+        return Sample(**self._program.heard())
 
 
 @contextlib.contextmanager
 def loading(server: Server) -> Iterator[LoadSide]:
     """Run a load process."""
-    command = [sys.executable, "-m", "tests.bench.load", server.address, str(server.pid)]
-    with _running(command, stdin=subprocess.PIPE) as process:
-        yield LoadSide(process)
+    command = (sys.executable, "-m", "tests.bench.load", server.address, str(server.pid))
+    with running_program(command) as program:
+        yield LoadSide(program)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from typing import Final
 
 from tests.bench.attach import Attach
 from tests.bench.figures import Figure, Sample, median_of
+from tests.bench.fill import Fill
 from tests.bench.plan import Cell
 
 FIGURES: Final = ("figure", "what", "median", "spread", "goal", "from")
@@ -56,6 +57,8 @@ def cell_name(cell: Cell) -> str:
     shape = cell.shape
     if isinstance(shape, Attach):
         return f"{side}, attach, {shape.outputs:,} outputs"
+    if isinstance(shape, Fill):
+        return f"{side}, {shape.sessions:,} sessions with {shape.records} records"
     words = [
         side,
         f"{_size(shape.arguments_bytes)} → {_size(shape.output_bytes)}",
