@@ -1,8 +1,17 @@
 //! The enums of the contract as plain ones.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::proto as pb;
+
+/// No value of an enum has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {kind} {name:?}")]
+pub struct UnknownName {
+    kind: &'static str,
+    name: String,
+}
 
 /// Makes a plain enum of the generated one of the same name. A number that this version does not
 /// know is read as `Unspecified`.
@@ -48,6 +57,18 @@ macro_rules! plain_enums {
                 let prefix = pb::$name::Unspecified.as_str_name().trim_end_matches("UNSPECIFIED");
                 let name = self.generated().as_str_name();
                 out.pad(&name.trim_start_matches(prefix).to_lowercase())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownName;
+
+            /// Reads what `Display` writes.
+            fn from_str(name: &str) -> Result<Self, UnknownName> {
+                let known = [Self::Unspecified, $(Self::$variant,)+];
+                known.into_iter().find(|value| value.to_string() == name).ok_or_else(|| {
+                    UnknownName { kind: stringify!($name), name: name.to_owned() }
+                })
             }
         }
     )+};
@@ -284,5 +305,25 @@ plain_enums! {
         Resumed,
         /// Some messages are gone: what matters follows, anew.
         Gap,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_contract() {
+        assert_eq!(View::ResponseItemJson.to_string(), "response_item_json");
+        assert_eq!(HookPoint::PreToolUse.to_string(), "pre_tool_use");
+        assert_eq!("code_mode_only".parse(), Ok(ToolMode::CodeModeOnly));
+        let unknown = "nonsense".parse::<HookKind>().unwrap_err();
+        assert_eq!(unknown.to_string(), "there is no HookKind \"nonsense\"");
+    }
+
+    #[test]
+    fn values_go_there_and_back_and_unknown_ones_say_nothing() {
+        assert_eq!(AbortReason::from_wire(AbortReason::TimedOut.wire()), AbortReason::TimedOut);
+        assert_eq!(AbortReason::from_wire(4711), AbortReason::Unspecified);
     }
 }

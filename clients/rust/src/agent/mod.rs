@@ -7,6 +7,7 @@
 mod calls;
 mod config;
 mod core;
+mod farewell;
 mod frames;
 mod handlers;
 mod hooks;
@@ -20,9 +21,6 @@ mod turn;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time::timeout;
 
 use self::core::Core;
 use crate::call::{CallReference, ToolCall, ToolName};
@@ -39,9 +37,6 @@ use crate::tool::Tool;
 pub use self::config::AgentConfig;
 pub use self::pending::{DispatchOptions, PendingCall};
 pub use self::turn::Turn;
-
-/// How long a sidecar may take to hear a farewell.
-const DETACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Client {
     /// Attaches an agent: it opens a session, or takes over the one that the config names, and
@@ -70,9 +65,7 @@ impl Agent {
 
     /// The unary requests of the agent's session.
     pub fn session(&self) -> Session {
-        let state = self.core.lock();
-        let (session_id, resume_token) = (state.session_id.clone(), state.resume_token.clone());
-        Session::new(self.core.client.clone(), session_id, resume_token)
+        self.core.session()
     }
 
     /// The tool mode in effect.
@@ -158,18 +151,25 @@ impl Agent {
 
     /// Attaches records to the outputs of a prompt, as [`Session::attach`] does, after everything
     /// that was said on the stream before.
-    pub async fn attach(&self, request: AttachRequest) -> Result<Vec<AttachedToolCalls>, Error> {
+    pub fn attach(
+        &self,
+        request: AttachRequest,
+    ) -> impl Future<Output = Result<Vec<AttachedToolCalls>, Error>> + Send + use<> {
         let idle = self.core.lock().link.idle();
-        if !idle {
-            self.core.barrier().await?;
+        let barrier = (!idle).then(|| self.core.barrier());
+        let session = self.session();
+        async move {
+            if let Some(barrier) = barrier {
+                barrier.await?;
+            }
+            session.attach(request).await
         }
-        self.session().attach(request).await
     }
 
     /// Breaks the connection, as a fault of the network would; the agent resumes by itself. It is
     /// there to prove that.
     pub fn drop_connection(&self) {
-        self.core.lock().drop_stream.cancel();
+        self.core.drop_connection();
     }
 
     /// Waits until the session is lost, or the agent has left it, and says why.
@@ -183,47 +183,19 @@ impl Agent {
     ///
     /// Only a handler whose tool waits for its teardown can take long; a timeout around the
     /// future bounds that.
-    pub async fn detach(&self) {
-        self.leave(false).await;
+    pub fn detach(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.core.leave(false)
     }
 
     /// Leaves and ends the session. See [`Agent::detach`].
-    pub async fn close(&self) {
-        self.leave(true).await;
-    }
-
-    async fn leave(&self, close_session: bool) {
-        self.say_farewell(close_session);
-        if timeout(DETACH_TIMEOUT, self.core.ended.cancelled()).await.is_err() {
-            self.drop_connection();
-            self.core.ended.cancelled().await;
-        }
-        let unheard = {
-            let state = self.core.lock();
-            state.detaching && !state.farewell_heard
-        };
-        if unheard && close_session {
-            // The connection broke on the way out: it is said once more, on another one. Where
-            // that fails too the sidecar ends the session by itself when its grace is over.
-            let _ = timeout(DETACH_TIMEOUT, self.session().delete()).await;
-        }
-        self.core.work.close();
-        self.core.work.wait().await;
-    }
-
-    fn say_farewell(&self, close_session: bool) {
-        let mut state = self.core.lock();
-        if state.gone().is_none() {
-            state.detaching = true;
-            state.link.farewell(Frame::Detach(pb::Detach { close_session }));
-            self.core.wake.notify_one();
-        }
+    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.core.leave(true)
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        self.say_farewell(true);
+        drop(self.core.leave(true));
     }
 }
 

@@ -67,8 +67,11 @@ impl Core {
     }
 
     /// Waits until the server has read what was sent.
-    pub(super) async fn barrier(self: &Arc<Self>) -> Result<(), Error> {
-        self.cancel(CancelTarget::Calls(Vec::new())).await.map(drop)
+    pub(super) fn barrier(
+        self: &Arc<Self>,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let read = self.request(&mut self.lock(), Asked::default());
+        async move { read.await.map(drop) }
     }
 
     /// Changes tools, there and here. The future waits until the server has read it.
