@@ -20,6 +20,7 @@ shown by what comes next, for every event must be expected, and none may follow 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,7 +164,12 @@ class _Loader(yaml.SafeLoader):
 
 
 def _pattern(loader: _Loader, node: yaml.ScalarNode) -> Pattern:
-    return Pattern(loader.construct_scalar(node))
+    try:
+        return Pattern(loader.construct_scalar(node))
+    except re.error as error:
+        raise yaml.constructor.ConstructorError(
+            None, None, f"no regular expression: {error}", node.start_mark
+        ) from None
 
 
 def _text(loader: _Loader, node: yaml.SequenceNode) -> str:
