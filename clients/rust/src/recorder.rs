@@ -29,6 +29,11 @@ pub struct AttachRequest {
 }
 
 impl AttachRequest {
+    /// A request without outputs yet.
+    pub fn new(sampling_request_id: impl Into<String>) -> Self {
+        Self { sampling_request_id: sampling_request_id.into(), ..Self::default() }
+    }
+
     pub(crate) fn wire(self, session_id: &str) -> pb::AttachExecutedToolCallsRequest {
         pb::AttachExecutedToolCallsRequest {
             session_id: session_id.to_owned(),
