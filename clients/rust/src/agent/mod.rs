@@ -18,6 +18,9 @@ mod requests;
 mod stream;
 mod turn;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
