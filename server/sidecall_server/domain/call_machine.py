@@ -19,7 +19,7 @@ its effects. Rules kept here:
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, auto
+from enum import StrEnum, auto
 from typing import Any, NamedTuple, TypeAlias
 
 from sidecall_server.domain.declarations import CancelMode, ToolDeclaration
@@ -45,7 +45,7 @@ from sidecall_server.domain.outcome import (
 from sidecall_server.domain.values import ToolCall, ToolPayload
 
 
-class Phase(Enum):
+class Phase(StrEnum):
     """Where a call stands."""
 
     READINESS = auto()
@@ -60,7 +60,7 @@ class Phase(Enum):
     TERMINAL = auto()
 
 
-class Effect(Enum):
+class Effect(StrEnum):
     """What the runtime has to do, in order."""
 
     AWAIT_READINESS = auto()

@@ -33,6 +33,7 @@ class DirectCalls:
         self.held_bytes = 0
         self._calls: dict[tuple[str, str], _DirectCall] = {}
         self._turns: dict[str, list[str]] = {}
+        self._ended = 0
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -62,32 +63,36 @@ class DirectCalls:
     def end_turn(self, turn_id: str) -> None:
         """Mark the turn's records."""
         for (of_turn, _), call in self._calls.items():
-            if of_turn == turn_id:
+            if of_turn == turn_id and not call.ended:
                 call.ended = True
+                self._ended += 1
 
     def drop_oldest_ended(self) -> bool:
         """Drop the oldest marked record; False when none is marked."""
-        oldest = next((reference for reference, call in self._calls.items() if call.ended), None)
-        if oldest is None:
+        if not self._ended:
             return False
+        oldest = next(reference for reference, call in self._calls.items() if call.ended)
         self._remove(*oldest)
         return True
 
     def drop_ended(self) -> int:
         """Drop every marked record; returns how many."""
+        if not self._ended:
+            return 0
         ended = [reference for reference, call in self._calls.items() if call.ended]
         for reference in ended:
             self._remove(*reference)
         return len(ended)
 
     def _remove(self, turn_id: str, call_id: str) -> ExecutedCall:
-        record = self._calls.pop((turn_id, call_id)).record
+        call = self._calls.pop((turn_id, call_id))
+        self._ended -= call.ended
         turns = self._turns[call_id]
         turns.remove(turn_id)
         if not turns:
             del self._turns[call_id]
-        self.held_bytes -= len(record.encoded)
-        return record
+        self.held_bytes -= len(call.record.encoded)
+        return call.record
 
 
 @dataclass(slots=True)
