@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tests.bench.plan import ROWS
 from tests.bench.profile import profile
@@ -26,10 +27,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME",
         help="say instead what the server's time goes to in the cell of this row",
     )
+    parser.add_argument(
+        "--plots",
+        type=Path,
+        metavar="FOLDER",
+        help="draw instead how cost grows, as SVG: a few minutes",
+    )
     options = parser.parse_args(arguments)
     if options.profile:
         (cell,) = (row.cell for row in ROWS if row.name == options.profile)
         print("\n".join(profile(cell)))
+        return 0
+    if options.plots:
+        from tests.bench.plots import draw  # who only measures does without matplotlib
+
+        draw(options.plots, _tell)
         return 0
     names = options.only or (KEYS if options.quick else NAMES)
     report = measure(names, quick=options.quick, tell=_tell)

@@ -63,6 +63,11 @@ class Sample:
         return self.server_cpu_seconds / self.calls
 
     @property
+    def load_cpu_per_call(self) -> float:
+        """Seconds."""
+        return self.load_cpu_seconds / self.calls
+
+    @property
     def messages_per_call(self) -> float:
         """Both ways."""
         return (self.messages_sent + self.messages_received) / self.calls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,9 @@ from tests.bench.processor import processor_seconds
 
 PROGRAMS: Final = Path(__file__).parent / "clients"
 TYPESCRIPT: Final = ROOT / "clients" / "typescript"
+RUST_TARGET: Final = Path(
+    os.environ.get("CARGO_TARGET_DIR", ROOT / "clients" / "rust" / "target")
+).absolute()
 WARM_UP_CALLS: Final = 500
 
 
@@ -51,6 +55,13 @@ LANGUAGES: Final = (
         ("npm", "run", "--silent", "build"),
         TYPESCRIPT,
     ),
+    Language(
+        "Rust",
+        "cargo",
+        (str(RUST_TARGET / "release" / "sidecall-bench-cycle"),),
+        ("cargo", "build", "--quiet", "--release", "--target-dir", str(RUST_TARGET)),
+        PROGRAMS / "rust",
+    ),
 )
 
 
@@ -68,6 +79,7 @@ def run_languages(
         server = stack.enter_context(serving(folder))
         programs: dict[str, Program] = {}
         for language in languages:
+            tell(f"preparing the client in {language.name}")
             samples[language.name] = []
             try:
                 programs[language.name] = stack.enter_context(_program(language, folder))

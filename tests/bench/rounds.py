@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from tests.bench.figures import Sample
-from tests.bench.plan import Cell, Row
+from tests.bench.plan import Cell
 from tests.bench.processes import LoadSide, loading, serving
 
 Samples: TypeAlias = Mapping[Cell, Sequence[Sample]]
 
 
 def run_rounds(
-    rows: Sequence[Row], rounds: int, seconds: float, tell: Callable[[str], None]
+    cells: Iterable[Cell], rounds: int, seconds: float, tell: Callable[[str], None]
 ) -> Samples:
-    """Measure the cells of the rows; every other round goes backwards."""
-    cells = list(dict.fromkeys(cell for row in rows for cell in (row.cell, row.floor)))
+    """Measure each cell once a round, however often it is named; every other round backwards."""
+    cells = list(dict.fromkeys(cells))
     samples: dict[Cell, list[Sample]] = {cell: [] for cell in cells}
     with (
         tempfile.TemporaryDirectory(prefix="sidecall-bench-") as folder,

@@ -23,6 +23,16 @@ WINDOWS: Final = (
 )
 
 
+CLIENTS: Final = (
+    "client",
+    "calls/s",
+    "server CPU µs/call",
+    "client CPU µs/call",
+    "server cores",
+    "client cores",
+)
+
+
 def figure_line(name: str, what: str, figure: Figure, goal: str) -> tuple[str, ...]:
     """One line of `FIGURES`."""
     return (
@@ -51,6 +61,20 @@ def window_line(cell: Cell, samples: Sequence[Sample]) -> tuple[str, ...]:
     )
 
 
+def client_line(language: str, samples: Sequence[Sample]) -> tuple[str, ...]:
+    """One line of `CLIENTS`: medians of all rounds."""
+    if not samples:
+        return (language, "skipped", "", "", "", "")
+    return (
+        language,
+        f"{median_of(samples, lambda sample: sample.rate):,.0f}",
+        f"{1e6 * median_of(samples, lambda sample: sample.server_cpu_per_call):,.0f}",
+        f"{1e6 * median_of(samples, lambda sample: sample.load_cpu_per_call):,.0f}",
+        f"{median_of(samples, lambda sample: sample.server_cores):.2f}",
+        f"{median_of(samples, lambda sample: sample.load_cores):.2f}",
+    )
+
+
 def cell_name(cell: Cell) -> str:
     """A cell in words."""
     side = "echo" if cell.target.endswith("_echo") else "sidecall"
@@ -75,7 +99,7 @@ def cell_name(cell: Cell) -> str:
     return ", ".join(words)
 
 
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Markdown, in columns; all but the first are figures."""
     widths = [max(len(row[column]) for row in (head, *lines)) for column in range(len(head))]
     rule = ["-" * width for width in widths]

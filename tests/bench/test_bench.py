@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from sidecall.v1 import runtime_stream_pb2 as pb
 from sidecall.v1 import tool_output_pb2 as output_pb
 
 from tests.bench import __main__ as command_line
+from tests.bench import plots
 from tests.bench.attach import RECORDS, Attach
 from tests.bench.cycle import Cycle
 from tests.bench.figures import (
@@ -27,6 +29,7 @@ from tests.bench.figures import (
     percentile,
     rate_ratio,
 )
+from tests.bench.fill import Fill
 from tests.bench.footprint import footprint
 from tests.bench.frames import (
     CALL_COMPLETED,
@@ -41,11 +44,14 @@ from tests.bench.frames import (
     sequence_of,
     text_of,
 )
+from tests.bench.languages import LANGUAGES, run_languages
+from tests.bench.memory import record_memory
 from tests.bench.plan import ALONE, LIGHT, ROWS, SMALL, Cell
 from tests.bench.processes import LoadSide, Server, loading, serving
 from tests.bench.profile import layer_of, profile
 from tests.bench.report import KEYS, NAMES, Report
 from tests.bench.rounds import measure_cell
+from tests.bench.table import client_line
 from tests.bench.truncation import truncation_copies
 from tests.bench.window import Window
 
@@ -344,3 +350,32 @@ def test_a_frame_belongs_to_a_layer(frame: str, layer: str) -> None:
 def test_the_load_side_says_why_it_ended(tmp_path: Path) -> None:
     with loading(Server(f"unix:{tmp_path}/nobody.sock", 1)) as load, pytest.raises(AssertionError):
         load.begin(Cell("cycle", SMALL), MOMENT)
+
+
+# --- clients ------------------------------------------------------------------------------
+
+
+def test_the_cycle_runs_through_a_client() -> None:
+    python = LANGUAGES[0]
+    missing = replace(python, name="Nothing", needs="no-such-tool")
+    broken = replace(python, name="Broken", build=(sys.executable, "-c", "raise SystemExit(1)"))
+    told: list[str] = []
+    samples = run_languages([missing, broken, python], 1, MOMENT, told.append)
+    assert samples["Nothing"] == samples["Broken"] == []
+    assert samples["Python"][0].calls > 0
+    assert "SKIPPED: Nothing: no-such-tool is not installed" in told
+    assert any(line.startswith("SKIPPED: Broken: it cannot be built") for line in told)
+    assert client_line("Nothing", samples["Nothing"])[1] == "skipped"
+
+
+def test_full_tables_are_measured_in_memory() -> None:
+    assert record_memory(Fill(sessions=2, records=64, arguments_bytes=8 << 10)).median > 0.5
+
+
+def test_the_plots_are_drawn_from_samples(tmp_path: Path) -> None:
+    lines = {"sidecall": {count: Cell("attach", Attach(count)) for count in (1, 10)}}
+    samples = {cell: [_sample(10), _sample(20)] for cell in lines["sidecall"].values()}
+    figure = plots.plot(lines, samples, lambda sample: sample.rate, ("outputs", "calls"))
+    plots.save(tmp_path / "plot.svg", figure)
+    drawn = (tmp_path / "plot.svg").read_text()
+    assert all(word in drawn for word in ("outputs", "calls", "sidecall"))
