@@ -237,6 +237,18 @@ async def test_a_session_made_beforehand_is_attached_once_without_token() -> Non
     assert peer.welcome.resume_outcome is ResumeOutcome.NEW
 
 
+@by_hand
+async def test_an_agent_that_comes_back_before_anything_was_said_resumes() -> None:
+    peer = await Peer(new_sessions()).attach([ECHO])
+    await peer.lose()
+    await peer.again([ECHO])
+    assert peer.welcome is not None
+    assert peer.welcome.resume_outcome is ResumeOutcome.RESUMED
+    stranger = await Peer(peer.sessions).attach(session_id=peer.welcome.session_id)
+    assert stranger.error is not None
+    assert stranger.error.reason is Reason.SESSION_ATTACHED
+
+
 # --- handshake and bad frames ---------------------------------------------------------
 
 

@@ -199,7 +199,7 @@ type ResumeOutcome int32
 const (
 	// Not said.
 	ResumeOutcome_RESUME_OUTCOME_UNSPECIFIED ResumeOutcome = 0
-	// Nothing to resume: the first attachment.
+	// Nothing to resume: the first attachment of the session.
 	ResumeOutcome_RESUME_OUTCOME_NEW ResumeOutcome = 1
 	// Nothing was lost: what was not acknowledged follows.
 	ResumeOutcome_RESUME_OUTCOME_RESUMED ResumeOutcome = 2

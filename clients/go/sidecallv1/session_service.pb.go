@@ -81,7 +81,7 @@ type SessionState int32
 const (
 	// Not said.
 	SessionState_SESSION_STATE_UNSPECIFIED SessionState = 0
-	// No stream was ever attached: the session is used by unary rpcs only.
+	// No stream is attached and none is waited for: none ever was, or the agent left with Detach.
 	SessionState_SESSION_STATE_OPEN SessionState = 1
 	// A stream is attached.
 	SessionState_SESSION_STATE_ATTACHED SessionState = 2

@@ -35,6 +35,8 @@ def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
         try:
             async for message in connection.messages():
                 await context.write(message)
+        except grpc.aio.InternalError:
+            """A write failed: the connection is lost, which `closed` tells the session."""
         finally:
             connection.closed()
             reader.cancel()

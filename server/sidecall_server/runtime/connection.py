@@ -198,7 +198,7 @@ class Connection:
                 f" {sorted(hello.protocol_versions)}",
                 reason=Reason.PROTOCOL_VERSION_UNSUPPORTED,
             )
-        session, first = self._sessions.attachable(hello, self._owner)
+        session = self._sessions.attachable(hello, self._owner)
         try:
             session.outbox.require_sent(hello.last_sequence_received)
             session.declare(hello.tools, hello.hooks)
@@ -214,7 +214,7 @@ class Connection:
                 )
             )
         outcome, self._replay = session.outbox.resume(hello.last_sequence_received)
-        if first:
+        if not session.was_attached:
             outcome = ResumeOutcome.NEW
         elif outcome is ResumeOutcome.GAP:
             resend_after_gap(session)

@@ -97,6 +97,8 @@ class Session:
         self.created_at = self.wall_clock()
         self.last_used_at = self.clock()
         self.state = SessionState.OPEN
+        self.was_attached = False
+        """Whether a stream ever was."""
         self.recorder = Recorder()
         self.tools: dict[ToolName, ToolDeclaration] = {}
         self.external_context_marked = False
@@ -495,6 +497,7 @@ class Session:
             self._grace_timer.cancel()
             self._grace_timer = None
         self.connection = connection
+        self.was_attached = True
         self._move_to(SessionState.ATTACHED)
         self.registry.tell_drain(self)
 

@@ -149,14 +149,14 @@ class Sessions:
         self._forget(session_id)
         return aborted
 
-    def attachable(self, hello: Hello, owner: str) -> tuple[Session, bool]:
-        """The session a Hello asks for, and whether this is its first attachment.
+    def attachable(self, hello: Hello, owner: str) -> Session:
+        """The session a Hello asks for.
 
         Raises:
             DomainError: it may not be attached.
         """
         if not hello.session_id:
-            return self.create("", hello.options, owner), True
+            return self.create("", hello.options, owner)
         session = self.get(hello.session_id, owner)
         session.require_open()
         if hello.resume_token:
@@ -165,13 +165,12 @@ class Sessions:
                     "the resume token is not this session's; use the one of its last Welcome",
                     reason=Reason.RESUME_TOKEN_INVALID,
                 )
-        elif session.state is not SessionState.OPEN or session.outbox.last_sequence:
+        elif session.was_attached:
             raise FailedPrecondition(
                 "the session has, or had, an attachment; send its resume token",
                 reason=Reason.SESSION_ATTACHED,
             )
-        first = not session.outbox.last_sequence and not session.last_sequence_received
-        return session, first
+        return session
 
     def require_accepting(self) -> None:
         """Raises Unavailable while the server shuts down."""

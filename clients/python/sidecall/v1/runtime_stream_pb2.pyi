@@ -118,7 +118,7 @@ class _ResumeOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ResumeO
     RESUME_OUTCOME_UNSPECIFIED: _ResumeOutcome.ValueType  # 0
     """Not said."""
     RESUME_OUTCOME_NEW: _ResumeOutcome.ValueType  # 1
-    """Nothing to resume: the first attachment."""
+    """Nothing to resume: the first attachment of the session."""
     RESUME_OUTCOME_RESUMED: _ResumeOutcome.ValueType  # 2
     """Nothing was lost: what was not acknowledged follows."""
     RESUME_OUTCOME_GAP: _ResumeOutcome.ValueType  # 3
@@ -130,7 +130,7 @@ class ResumeOutcome(_ResumeOutcome, metaclass=_ResumeOutcomeEnumTypeWrapper):
 RESUME_OUTCOME_UNSPECIFIED: ResumeOutcome.ValueType  # 0
 """Not said."""
 RESUME_OUTCOME_NEW: ResumeOutcome.ValueType  # 1
-"""Nothing to resume: the first attachment."""
+"""Nothing to resume: the first attachment of the session."""
 RESUME_OUTCOME_RESUMED: ResumeOutcome.ValueType  # 2
 """Nothing was lost: what was not acknowledged follows."""
 RESUME_OUTCOME_GAP: ResumeOutcome.ValueType  # 3

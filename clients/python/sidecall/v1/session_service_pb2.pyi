@@ -56,7 +56,7 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     SESSION_STATE_UNSPECIFIED: _SessionState.ValueType  # 0
     """Not said."""
     SESSION_STATE_OPEN: _SessionState.ValueType  # 1
-    """No stream was ever attached: the session is used by unary rpcs only."""
+    """No stream is attached and none is waited for: none ever was, or the agent left with Detach."""
     SESSION_STATE_ATTACHED: _SessionState.ValueType  # 2
     """A stream is attached."""
     SESSION_STATE_DETACHED: _SessionState.ValueType  # 3
@@ -70,7 +70,7 @@ class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
 SESSION_STATE_UNSPECIFIED: SessionState.ValueType  # 0
 """Not said."""
 SESSION_STATE_OPEN: SessionState.ValueType  # 1
-"""No stream was ever attached: the session is used by unary rpcs only."""
+"""No stream is attached and none is waited for: none ever was, or the agent left with Detach."""
 SESSION_STATE_ATTACHED: SessionState.ValueType  # 2
 """A stream is attached."""
 SESSION_STATE_DETACHED: SessionState.ValueType  # 3

@@ -57,7 +57,7 @@ export enum HookPoint {
 export enum ResumeOutcome {
   /** RESUME_OUTCOME_UNSPECIFIED - Not said. */
   RESUME_OUTCOME_UNSPECIFIED = 0,
-  /** RESUME_OUTCOME_NEW - Nothing to resume: the first attachment. */
+  /** RESUME_OUTCOME_NEW - Nothing to resume: the first attachment of the session. */
   RESUME_OUTCOME_NEW = 1,
   /** RESUME_OUTCOME_RESUMED - Nothing was lost: what was not acknowledged follows. */
   RESUME_OUTCOME_RESUMED = 2,

@@ -43,7 +43,7 @@ export enum PostHookBlock {
 export enum SessionState {
   /** SESSION_STATE_UNSPECIFIED - Not said. */
   SESSION_STATE_UNSPECIFIED = 0,
-  /** SESSION_STATE_OPEN - No stream was ever attached: the session is used by unary rpcs only. */
+  /** SESSION_STATE_OPEN - No stream is attached and none is waited for: none ever was, or the agent left with Detach. */
   SESSION_STATE_OPEN = 1,
   /** SESSION_STATE_ATTACHED - A stream is attached. */
   SESSION_STATE_ATTACHED = 2,
