@@ -29,14 +29,7 @@ import {
   toolOf,
   verdictOf,
 } from "./commands.js";
-import {
-  cancelledFields,
-  errorFields,
-  keyFields,
-  outcomeFields,
-  payloadFields,
-  say,
-} from "./events.js";
+import { cancelledFields, errorFields, keyFields, outcomeFields, say } from "./events.js";
 import { Mailboxes } from "./mailboxes.js";
 
 /** One agent, as the suite commands it. */
@@ -175,8 +168,8 @@ class Driver {
       ...toolOf(fields),
       handler: async ({ call, rewritten, signal }: Invocation) => {
         const key = keyFields(call);
-        const payload = payloadFields(call.payload);
-        say("handler_started", { ...key, name: call.name, payload, rewritten });
+        const { name, payload } = call;
+        say("handler_started", { ...key, name, payload, rewritten });
         try {
           const { result } = await this.#answers.box(`answer${keyOf(key)}`).take(signal);
           return outputOf(result);

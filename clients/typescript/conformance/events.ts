@@ -5,7 +5,6 @@ import {
   type Outcome,
   RefusedError,
   SessionLostError,
-  type ToolPayload,
 } from "../src/index.js";
 
 /** Writes an event. Fields that are undefined are left out. */
@@ -30,13 +29,6 @@ export function errorFields(error: unknown) {
     message: error instanceof Error ? error.message : String(error),
     field_violations: error instanceof RefusedError ? error.fieldViolations : [],
   };
-}
-
-/** A payload as it came to the handler. */
-export function payloadFields(payload: ToolPayload) {
-  return payload.kind === "tool_search" && payload.limit !== undefined
-    ? { ...payload, limit: Number(payload.limit) }
-    : payload;
 }
 
 export function cancelledFields({ disposition, ...call }: CancelledCall) {

@@ -53,6 +53,8 @@ export interface AgentOptions {
   attachTo?: SessionKey | undefined;
   /** The agent's name and version, for people. */
   clientName?: string | undefined;
+  /** Gives the first connection up; afterwards it counts no more. */
+  signal?: AbortSignal | undefined;
   /** What becomes of something thrown that a handler did not map. Absent: it ends the turn. */
   unhandledErrors?: UnhandledErrors | undefined;
   /** Hears how each attachment to the session began. */
@@ -88,13 +90,19 @@ export class Agent {
    * @throws RefusedError when the sidecar cannot be reached (UNAVAILABLE), or refuses.
    */
   static async connect(options: AgentOptions = {}): Promise<Agent> {
+    const { signal } = options;
+    signal?.throwIfAborted();
     const client = new SidecallClient(options.endpoint);
     const agent = new Agent(client, options);
+    const giveUp = () => agent.#stream.drop(signal?.reason);
+    signal?.addEventListener("abort", giveUp, { once: true });
     try {
       await agent.#stream.open();
     } catch (error) {
       client.close();
       throw error;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
     }
     return agent;
   }

@@ -22,7 +22,7 @@ export type ToolPayload =
       kind: "tool_search";
       query: string;
       /** Most results wanted. Absent: the tool's own default. */
-      limit?: bigint | number | undefined;
+      limit?: number | undefined;
     };
 
 /** Who made the call. */
@@ -126,7 +126,7 @@ function readPayload(read: wire.ToolPayload | undefined): ToolPayload {
       return { kind: "custom", input: read.payload.value.input.toString() };
     case "toolSearch": {
       const { query, limit } = read.payload.value;
-      return { kind: "tool_search", query, ...(limit !== undefined && { limit }) };
+      return { kind: "tool_search", query, ...(limit !== undefined && { limit: Number(limit) }) };
     }
     default:
       return { kind: "function", arguments: read?.payload?.value.arguments.toString() ?? "" };

@@ -65,7 +65,7 @@ export class Connection {
     );
     this.#silence = this.#cutAfter(WELCOME_TIMEOUT_MS, "the sidecar did not answer Hello in time");
     this.closed = new Promise((resolve) => {
-      this.#stream.once("error", (error) => resolve(this.#ended(errorOfStatus(error))));
+      this.#stream.on("error", (error) => resolve(this.#ended(errorOfStatus(error))));
       this.#stream.once("end", () => resolve(this.#ended(undefined)));
     });
     this.opened = new Promise((resolve, reject) => {

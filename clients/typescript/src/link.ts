@@ -76,8 +76,8 @@ export class Link {
   lastReceived = 0n;
   /** Bytes of a frame that the server takes. */
   maxFrameBytes = Number.POSITIVE_INFINITY;
-  #maxMessageBytes = 0;
-  #maxChunkBytes = 0;
+  #maxMessageBytes = Number.POSITIVE_INFINITY;
+  #maxChunkBytes = Number.POSITIVE_INFINITY;
   #lastSequence = 0n;
   readonly #ordered: QueuedFrame[] = [];
   readonly #answers: QueuedFrame[] = [];
@@ -130,10 +130,10 @@ export class Link {
 
   /** A connection begins: what the server has not seen is sent again. */
   welcomed(welcome: Welcome): void {
-    this.maxFrameBytes = Number(welcome.maxFrameBytes) || Number.POSITIVE_INFINITY;
-    this.#maxMessageBytes = Number(welcome.maxMessageBytes) - MESSAGE_OVERHEAD_BYTES;
+    this.maxFrameBytes = limitOf(welcome.maxFrameBytes);
+    this.#maxMessageBytes = limitOf(welcome.maxMessageBytes) - MESSAGE_OVERHEAD_BYTES;
     this.#maxChunkBytes = Math.min(
-      Number(welcome.maxChunkBytes),
+      limitOf(welcome.maxChunkBytes),
       this.#maxMessageBytes - FRAME_OVERHEAD_BYTES,
     );
     this.#forget(welcome.lastSequenceReceived);
@@ -297,4 +297,9 @@ export class Link {
 /** A new connection would bring the same again. */
 function violated(message: string): SessionLostError {
   return new SessionLostError("PROTOCOL_VIOLATED", { cause: new ProtocolError(message) });
+}
+
+/** A limit of the server; 0: it has none. */
+function limitOf(bytes: bigint): number {
+  return Number(bytes) || Number.POSITIVE_INFINITY;
 }

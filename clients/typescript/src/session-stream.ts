@@ -100,7 +100,9 @@ export class SessionStream {
   }
 
   /** Breaks the connection, as a fault of the network would. */
-  drop(cause = new RefusedError("UNAVAILABLE", "the connection was dropped on purpose")): void {
+  drop(
+    cause: unknown = new RefusedError("UNAVAILABLE", "the connection was dropped on purpose"),
+  ): void {
     this.#connection?.cut(cause);
   }
 

@@ -9,8 +9,8 @@ import type { CancelledCall } from "./session.js";
 export class Turn {
   readonly turnId: string;
   readonly #agent: Agent;
-  /** Each call once, in call order. */
-  readonly #calls = new Map<string, PendingCall>();
+  /** By the calls' ids, in call order: a call may be tried again after a refusal. */
+  readonly #calls = new Map<string, PendingCall[]>();
 
   constructor(agent: Agent, turnId: string) {
     this.#agent = agent;
@@ -21,19 +21,17 @@ export class Turn {
   dispatch(call: Omit<ToolCall, "turnId">, options?: DispatchOptions): PendingCall {
     const pending = this.#agent.dispatch({ ...call, turnId: this.turnId }, options);
     const key = keyOf(pending.call);
-    if (!this.#calls.has(key)) {
-      this.#calls.set(key, pending);
-    }
+    this.#calls.set(key, [...(this.#calls.get(key) ?? []), pending]);
     return pending;
   }
 
   /**
-   * Waits for all calls that were dispatched so far; their outcomes in call order.
+   * Waits for all calls that were dispatched so far; the outcome of each in call order.
    *
    * @throws RefusedError when a call was refused, SessionLostError when the session is gone.
    */
   outcomes(): Promise<Outcome[]> {
-    return Promise.all([...this.#calls.values()].map((pending) => pending.outcome));
+    return Promise.all(this.#ended());
   }
 
   /**
@@ -41,9 +39,7 @@ export class Turn {
    * Calls without one are left out: refused ones, fatal ones, those of scripts.
    */
   async responseItems(): Promise<string[]> {
-    const ended = await Promise.allSettled(
-      [...this.#calls.values()].map((pending) => pending.outcome),
-    );
+    const ended = await Promise.allSettled(this.#ended());
     return ended.flatMap((result) =>
       result.status === "fulfilled" ? (result.value.projections.responseItemJson ?? []) : [],
     );
@@ -57,5 +53,14 @@ export class Turn {
   /** Says that the turn is over: it takes no new calls, its open ones go on. */
   end(): Promise<void> {
     return this.#agent.endTurn(this.turnId);
+  }
+
+  /** The one outcome of each call; rejects with the first refusal where there is none. */
+  #ended(): Promise<Outcome>[] {
+    return [...this.#calls.values()].map((tries) =>
+      Promise.any(tries.map(({ outcome }) => outcome)).catch(({ errors }: AggregateError) => {
+        throw errors[0];
+      }),
+    );
   }
 }

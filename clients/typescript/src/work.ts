@@ -147,7 +147,12 @@ export class Work {
   refused(frame: FrameError, error: RefusedError): boolean {
     const refused = [...this.#running.values()].filter(({ place }) => place?.covers(frame));
     for (const running of refused) {
-      this.#place.report(error);
+      const { callId } = running.call;
+      this.#place.report(
+        new SidecallError(`the result of ${callId} was refused: ${error.message}`, {
+          cause: error,
+        }),
+      );
       if (!running.isAnsweredAnew) {
         running.isAnsweredAnew = true;
         this.#answer(running, unhandled(error));

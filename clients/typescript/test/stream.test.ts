@@ -223,6 +223,23 @@ test("a silent server is dead, and the client connects again", async (t) => {
   await stream.cancelled;
 });
 
+test("a server that says something now and then lives", async (t) => {
+  const { stream, dispatch } = await attached(
+    t,
+    {},
+    {
+      heartbeatInterval: { seconds: 0n, nanos: 100_000_000 },
+      heartbeatTimeout: { seconds: 1n, nanos: 0 },
+    },
+  );
+  for (let beats = 0; beats < 12; beats++) {
+    await stream.next();
+    stream.say(0, { $case: "heartbeat", value: {} });
+  }
+  dispatch("id");
+  assert.deepEqual(await dispatched(stream), [1, "id"]);
+});
+
 test("messages are acknowledged without a word to say", async (t) => {
   const { stream } = await attached(t);
   for (let sequence = 1; sequence <= ACKNOWLEDGE_AFTER_MESSAGES; sequence++) {
@@ -266,6 +283,40 @@ test("a frame that was refused is one call's alone", async (t) => {
   assert.equal((await good).kind, "completed");
 });
 
+test("a call that was refused may be tried again in its turn", async (t) => {
+  const { agent, stream } = await attached(t);
+  const turn = agent.turn("turn");
+  turn.dispatch(callOf("", "id", "tool"));
+  stream.say(1, refuses((await stream.next()).sequence, 0, ErrorReason.ERROR_REASON_CALL_LIMIT));
+  await assert.rejects(turn.outcomes(), { reason: "CALL_LIMIT" });
+  turn.dispatch(callOf("", "id", "tool"));
+  await stream.next();
+  stream.say(2, completes("id"));
+  assert.deepEqual(
+    (await turn.outcomes()).map(({ call, kind }) => [call.callId, kind]),
+    [["id", "completed"]],
+  );
+});
+
+test("an outcome is not another call's under the same ids", async (t) => {
+  const { stream, dispatch } = await attached(t);
+  const [first, other] = [dispatch("id"), dispatch("id", "other")];
+  const { sequence } = await stream.next();
+  stream.say(1, completes("id"));
+  assert.equal((await first).kind, "completed");
+  stream.say(2, refuses(sequence, 1, ErrorReason.ERROR_REASON_CALL_ID_CONFLICT));
+  await assert.rejects(other.outcome, { reason: "CALL_ID_CONFLICT" });
+});
+
+test("a result above the limit is never sent", async (t) => {
+  const { stream, puppet } = await attached(t);
+  stream.say(1, invoke("token", "id"));
+  puppet.texts.put("x".repeat(70_000));
+  const result = (await stream.frames())[0];
+  assert.ok(result?.$case === "handlerResult" && result.value.result?.$case === "unhandledError");
+  assert.match(result.value.result.value.message.toString(), /^MESSAGE_TOO_LARGE/);
+});
+
 test("a result that was refused still ends its call", async (t) => {
   const reported: string[] = [];
   const { stream, puppet } = await attached(t, {
@@ -279,7 +330,13 @@ test("a result that was refused still ends its call", async (t) => {
   assert.ok(anew?.$case === "handlerResult");
   assert.equal(anew.value.invocationToken.toString(), "token");
   assert.equal(anew.value.result?.$case, "unhandledError");
-  assert.deepEqual(reported, ["no"]);
+  stream.say(3, refuses(sequence + 1n, 0, ErrorReason.ERROR_REASON_OUTPUT_MISMATCH));
+  stream.say(4, invoke("last", "last"));
+  puppet.texts.put("good");
+  const next = (await stream.frames())[0];
+  assert.ok(next?.$case === "handlerResult");
+  assert.equal(next.value.invocationToken.toString(), "last", "it is answered anew only once");
+  assert.deepEqual(reported, Array(2).fill("the result of id was refused: no"));
 });
 
 test("a cancel or a notice that was refused is the caller's to hear", async (t) => {
@@ -310,11 +367,12 @@ test("a refusal that nobody waits for is reported", async (t) => {
 
 test("bytes beyond the credits wait until others have ended", async (t) => {
   const { stream, dispatch } = await attached(t, {}, { maxBytesInFlight: 1000n });
-  dispatch("a", "x".repeat(600));
-  dispatch("b", "x".repeat(600));
-  assert.deepEqual(await dispatched(stream), [1, "a"]);
+  for (const id of ["a", "b", "c"]) {
+    dispatch(id, "x".repeat(400));
+  }
+  assert.deepEqual(await dispatched(stream), [1, "a", "b"]);
   stream.say(1, completes("a"));
-  assert.deepEqual(await dispatched(stream), [2, "b"]);
+  assert.deepEqual(await dispatched(stream), [2, "c"]);
 });
 
 test("what was acknowledged is not sent again", async (t) => {
@@ -367,4 +425,16 @@ test("a server that does not begin with Welcome is no sidecar", async (t) => {
   const stream = await server.greeted();
   stream.say(1, completes("id"));
   await assert.rejects(connecting, /did not begin with Welcome/);
+});
+
+test("connecting can be given up", async (t) => {
+  const server = await FakeServer.start(t);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const connecting = Agent.connect({ endpoint: server.endpoint, signal });
+  await server.greeted();
+  const reason = new Error("enough");
+  controller.abort(reason);
+  await assert.rejects(connecting, reason);
+  await assert.rejects(Agent.connect({ endpoint: server.endpoint, signal }), reason);
 });
