@@ -6,14 +6,14 @@ import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { SidecallClient, SpawnError, spawn } from "../src/index.js";
 import { executable } from "./support/sidecar.js";
 
 const library = new URL("../src/index.js", import.meta.url).href;
 
 /** Runs a script that starts a sidecar; gives what it says about it and its process. */
-async function agentThat(then: string) {
+async function agentThat(t: TestContext, then: string) {
   const script = `
     const { spawn } = await import(${JSON.stringify(library)});
     const sidecar = await spawn({ executable: ${JSON.stringify(executable)} });
@@ -22,6 +22,7 @@ async function agentThat(then: string) {
   const agent = start(process.execPath, ["--input-type=module", "--eval", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  t.after(() => agent.kill("SIGKILL"));
   const [line] = await once(agent.stdout, "data");
   return { agent, ...(JSON.parse(line) as { pid: number; endpoint: string }) };
 }
@@ -36,8 +37,8 @@ function unreachable(endpoint: string): Promise<void> {
   });
 }
 
-test("a sidecar ends with its agent, even when that is killed", async () => {
-  const { agent, endpoint } = await agentThat("setInterval(() => undefined, 1000);");
+test("a sidecar ends with its agent, even when that is killed", async (t) => {
+  const { agent, endpoint } = await agentThat(t, "setInterval(() => undefined, 1000);");
   const client = new SidecallClient(endpoint);
   assert.equal((await client.runtimeInfo()).draining, false);
   client.close();
@@ -45,8 +46,8 @@ test("a sidecar ends with its agent, even when that is killed", async () => {
   await unreachable(endpoint);
 });
 
-test("a sidecar that was forgotten does not keep its agent", async () => {
-  const { agent, endpoint } = await agentThat("");
+test("a sidecar that was forgotten does not keep its agent", async (t) => {
+  const { agent, endpoint } = await agentThat(t, "");
   const [code] = await once(agent, "exit");
   assert.equal(code, 0);
   await unreachable(endpoint);
