@@ -28,6 +28,7 @@ class Basis(StrEnum):
     LATENCY = "latency"
     TIME = "time"
     MEMORY = "memory"
+    COUNT = "count"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tests.bench.figures import Sample
 from tests.bench.frames import TURN_CALLS, arguments_of, text_of
 from tests.bench.plan import SMALL
-from tests.bench.processes import ROOT, Program, Server, running_program, serving
+from tests.bench.processes import ROOT, Program, Server, ToolMissing, running_program, serving
 from tests.bench.processor import processor_seconds
 
 PROGRAMS: Final = Path(__file__).parent / "clients"
@@ -65,10 +65,6 @@ LANGUAGES: Final = (
 )
 
 
-class LanguageMissing(Exception):
-    """The program of a language cannot be built here; the message says why."""
-
-
 def run_languages(
     languages: Sequence[Language], rounds: int, seconds: float, tell: Callable[[str], None]
 ) -> dict[str, list[Sample]]:
@@ -83,7 +79,7 @@ def run_languages(
             samples[language.name] = []
             try:
                 programs[language.name] = stack.enter_context(_program(language, folder))
-            except LanguageMissing as missing:
+            except ToolMissing as missing:
                 tell(f"SKIPPED: {language.name}: {missing}")
         for number in range(rounds):
             tell(f"clients, round {number + 1} of {rounds}")
@@ -96,7 +92,7 @@ def run_languages(
 @contextlib.contextmanager
 def _program(language: Language, folder: Path) -> Iterator[Program]:
     if shutil.which(language.needs) is None:
-        raise LanguageMissing(f"{language.needs} is not installed")
+        raise ToolMissing(f"{language.needs} is not installed")
 
     def placed(words: Sequence[str]) -> list[str]:
         return [word.format(folder=folder) for word in words]
@@ -106,7 +102,7 @@ def _program(language: Language, folder: Path) -> Iterator[Program]:
             placed(language.build), cwd=language.build_in, capture_output=True, text=True
         )
         if built.returncode:
-            raise LanguageMissing(f"it cannot be built: {built.stdout}{built.stderr}")
+            raise ToolMissing(f"it cannot be built: {built.stdout}{built.stderr}")
     with running_program(placed(language.command)) as program:
         yield program
 

@@ -19,6 +19,10 @@ SIDECALL: Final = (sys.executable, "-m", "sidecall_server", "serve")
 WITH_ECHO: Final = (sys.executable, "-m", "tests.bench.server")
 
 
+class ToolMissing(Exception):
+    """Something cannot be measured on this machine; the message says why."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Server:
     """A running server."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.bench import table
+from tests.bench.copies import copies_per_output
 from tests.bench.figures import Figure
 from tests.bench.footprint import footprint
 from tests.bench.languages import LANGUAGES, run_languages
 from tests.bench.memory import record_memory
 from tests.bench.plan import ROWS
+from tests.bench.processes import ToolMissing
 from tests.bench.rounds import run_rounds
 from tests.bench.truncation import TEXTS, truncation_copies
 
@@ -39,8 +41,9 @@ TRUNCATION: Final = "truncate_10mib_ms_per_copy"
 MEMORY: Final = "idle_rss_mib"
 START: Final = "startup_cpu_ratio"
 RECORDS: Final = "record_memory_mib"
+COPIES: Final = "copies_100kib"
 CLIENTS: Final = "clients"
-NAMES: Final = (*(row.name for row in ROWS), TRUNCATION, MEMORY, START, RECORDS, CLIENTS)
+NAMES: Final = (*(row.name for row in ROWS), TRUNCATION, COPIES, MEMORY, START, RECORDS, CLIENTS)
 """All that can be measured, in its order."""
 
 
@@ -88,6 +91,13 @@ def measure(names: Sequence[str], *, quick: bool, tell: Callable[[str], None]) -
         for script, text in TEXTS.items():
             name = TRUNCATION if script == "ASCII" else f"… {script}"
             report.add(name, "time ÷ one copy", truncation_copies(text), "≤ 6")
+    if COPIES in names:
+        tell("copies")
+        try:
+            report.add(COPIES, "bytes copied ÷ output", copies_per_output("cycle"), "")
+            report.add("… echo", "bytes copied ÷ output", copies_per_output("cycle_echo"), "")
+        except ToolMissing as missing:
+            tell(f"SKIPPED: {COPIES}: {missing}")
     if {MEMORY, START} & set(names):
         tell("start-up")
         memory, start = footprint(QUICK_STARTS if quick else STARTS)

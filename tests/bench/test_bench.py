@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from sidecall.v1 import tool_output_pb2 as output_pb
 from tests.bench import __main__ as command_line
 from tests.bench import plots
 from tests.bench.attach import RECORDS, Attach
+from tests.bench.copies import COMPILER, copies_per_output
 from tests.bench.cycle import Cycle
 from tests.bench.figures import (
     Basis,
@@ -47,7 +49,7 @@ from tests.bench.frames import (
 from tests.bench.languages import LANGUAGES, run_languages
 from tests.bench.memory import record_memory
 from tests.bench.plan import ALONE, LIGHT, ROWS, SMALL, Cell
-from tests.bench.processes import LoadSide, Server, loading, serving
+from tests.bench.processes import LoadSide, Server, ToolMissing, loading, serving
 from tests.bench.profile import layer_of, profile
 from tests.bench.report import KEYS, NAMES, Report
 from tests.bench.rounds import measure_cell
@@ -366,6 +368,14 @@ def test_the_cycle_runs_through_a_client() -> None:
     assert "SKIPPED: Nothing: no-such-tool is not installed" in told
     assert any(line.startswith("SKIPPED: Broken: it cannot be built") for line in told)
     assert client_line("Nothing", samples["Nothing"])[1] == "skipped"
+
+
+def test_copies_are_counted_where_there_is_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which(COMPILER) is not None:
+        assert copies_per_output("cycle_echo", MOMENT).median > 0.5
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolMissing, match=f"{COMPILER} is not installed"):
+        copies_per_output("cycle_echo", MOMENT)
 
 
 def test_full_tables_are_measured_in_memory() -> None:
