@@ -28,7 +28,11 @@ const QUOTED: &AsciiSet =
 
 /// Where this user's sidecar listens when nobody says otherwise.
 pub fn default_address() -> String {
-    let folder = match env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+    default_address_in(env::var_os("XDG_RUNTIME_DIR"))
+}
+
+fn default_address_in(runtime_folder: Option<OsString>) -> String {
+    let folder = match runtime_folder.map(PathBuf::from) {
         Some(folder) if folder.is_absolute() => folder.join("sidecall"),
         _ => {
             let user = rustix::process::geteuid().as_raw();
@@ -93,13 +97,7 @@ impl Default for Endpoint {
 
 impl From<&str> for Endpoint {
     fn from(address: &str) -> Self {
-        let said = [address.to_owned(), variable(ENDPOINT_VARIABLE)];
-        Self {
-            address: said.into_iter().find(|said| !said.is_empty()).unwrap_or_else(default_address),
-            token: variable(TOKEN_VARIABLE),
-            #[cfg(feature = "tls")]
-            tls: Tls::default(),
-        }
+        Self::find(address, |name| env::var(name).unwrap_or_default())
     }
 }
 
@@ -109,11 +107,18 @@ impl From<String> for Endpoint {
     }
 }
 
-fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_default()
-}
-
 impl Endpoint {
+    /// The endpoint that is given, else the one that the environment names, else the default.
+    fn find(address: &str, variable: impl Fn(&str) -> String) -> Self {
+        let said = [address.to_owned(), variable(ENDPOINT_VARIABLE)];
+        Self {
+            address: said.into_iter().find(|said| !said.is_empty()).unwrap_or_else(default_address),
+            token: variable(TOKEN_VARIABLE),
+            #[cfg(feature = "tls")]
+            tls: Tls::default(),
+        }
+    }
+
     /// A channel that connects as it is first used, so that an error is one of the endpoint.
     pub(crate) fn channel(&self) -> Result<Channel, Error> {
         let unusable = |message: String| Error::Endpoint { address: self.address.clone(), message };
@@ -192,5 +197,57 @@ impl Interceptor for Bearer {
             request.metadata_mut().insert("authorization", header.clone());
         }
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_what_is_left_open() {
+        let environment = |name: &str| match name {
+            ENDPOINT_VARIABLE => "unix:///run/there.sock".to_owned(),
+            TOKEN_VARIABLE => "secret".to_owned(),
+            other => panic!("{other}"),
+        };
+        let found = Endpoint::find("", environment);
+        assert_eq!(
+            (found.address.as_str(), found.token.as_str()),
+            ("unix:///run/there.sock", "secret")
+        );
+        let given = Endpoint::find("localhost:1", environment);
+        assert_eq!((given.address.as_str(), given.token.as_str()), ("localhost:1", "secret"));
+        let nothing = Endpoint::find("", |_| String::new());
+        assert_eq!((nothing.address, nothing.token), (default_address(), String::new()));
+    }
+
+    #[test]
+    fn the_default_address_is_the_users_socket() {
+        let given = default_address_in(Some("/run/with space".into()));
+        assert_eq!(given, "unix:///run/with%20space/sidecall/sidecall.sock");
+        for nothing in [None, Some("".into()), Some("relative".into())] {
+            let user = rustix::process::geteuid().as_raw();
+            let address = default_address_in(nothing);
+            assert!(address.ends_with(&format!("/sidecall-{user}/sidecall.sock")), "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_is_usable_or_says_what_is_wrong() {
+        for address in ["unix:///a%20b/s.sock", "localhost:1", "tcp://[::1]:1", "tls://host:443"] {
+            assert!(Endpoint::from(address).channel().is_ok(), "{address}");
+        }
+        for address in ["localhost", "http://localhost:1", "tls://host", "a b:1", "unix:///%ff"] {
+            let error = Endpoint::from(address).channel().unwrap_err();
+            assert!(matches!(error, Error::Endpoint { .. }), "{address}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let mut endpoint = Endpoint::from("localhost:1");
+        endpoint.token = "secret".to_owned();
+        assert!(!format!("{endpoint:?}").contains("secret"));
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between an agent and its sidecar.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use tonic::{Code, Status};
@@ -120,9 +121,14 @@ impl Refusal {
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
         let details = status.get_error_details();
+        let code = match status.code() {
+            // Not the server's word: the connection failed.
+            Code::Unknown | Code::Cancelled if status.source().is_some() => Code::Unavailable,
+            code => code,
+        };
         let reason = match details.error_info() {
             Some(info) => info.reason.clone(),
-            None => code_name(status.code()),
+            None => code_name(code),
         };
         let field_violations = details.bad_request().map_or_else(Vec::new, |bad| {
             bad.field_violations
@@ -136,7 +142,7 @@ impl From<Status> for Refusal {
         Self {
             field_violations,
             retry_after: details.retry_info().and_then(|info| info.retry_delay),
-            ..Self::new(status.code(), &reason, with_causes(&status))
+            ..Self::new(code, &reason, with_causes(&status))
         }
     }
 }
@@ -168,7 +174,7 @@ fn code_name(code: Code) -> String {
 /// The message, and why a connection failed where that is the reason.
 fn with_causes(status: &Status) -> String {
     let mut text = status.message().to_owned();
-    let mut cause = std::error::Error::source(status);
+    let mut cause = status.source();
     while let Some(error) = cause {
         let said = error.to_string();
         if !text.contains(&said) {
@@ -237,5 +243,59 @@ impl ToolError {
 impl<E: std::error::Error> From<E> for ToolError {
     fn from(error: E) -> Self {
         Self::Unhandled(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_with_its_details() {
+        let mut details = ErrorDetails::with_error_info("TURN_ENDED", "sidecall", []);
+        details.add_bad_request_violation("end_turn.turn_id", "is required");
+        details.set_retry_info(Some(Duration::from_secs(2)));
+        let code = Code::FailedPrecondition;
+        let refusal = Refusal::from(Status::with_error_details(code, "TURN_ENDED: over", details));
+        let violation = FieldViolation {
+            field: "end_turn.turn_id".to_owned(),
+            description: "is required".to_owned(),
+        };
+        assert_eq!((refusal.code, refusal.reason.as_str()), (code, "TURN_ENDED"));
+        assert_eq!(refusal.field_violations, [violation]);
+        assert_eq!(refusal.retry_after, Some(Duration::from_secs(2)));
+        assert_eq!(refusal.to_string(), "TURN_ENDED: over");
+        assert_eq!(Error::from(refusal).reason(), "TURN_ENDED");
+    }
+
+    #[test]
+    fn a_status_without_details_has_its_code_as_reason() {
+        for (code, reason) in [
+            (Code::NotFound, "NOT_FOUND"),
+            (Code::DeadlineExceeded, "DEADLINE_EXCEEDED"),
+            (Code::Ok, "OK"),
+        ] {
+            let refusal = Refusal::from(Status::new(code, "text"));
+            assert_eq!(refusal.to_string(), format!("{reason}: text"));
+        }
+    }
+
+    #[test]
+    fn a_connection_that_fails_is_not_the_servers_word() {
+        let broken = std::io::Error::other("certificate unknown");
+        let mut status = Status::unknown("transport error");
+        status.set_source(std::sync::Arc::new(broken));
+        let refusal = Refusal::from(status);
+        assert_eq!(refusal.to_string(), "UNAVAILABLE: transport error: certificate unknown");
+        assert_eq!(Refusal::from(Status::unknown("said so")).reason, "UNKNOWN");
+    }
+
+    #[test]
+    fn any_error_becomes_a_defect_of_the_tool() {
+        let read = || -> Result<i32, ToolError> { Ok("x".parse::<i32>()?) };
+        let defect = ToolError::Unhandled("invalid digit found in string".to_owned());
+        assert_eq!(read(), Err(defect));
     }
 }

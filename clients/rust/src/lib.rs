@@ -1,4 +1,23 @@
-//! The client of sidecall, the sidecar that runs the tool calls of an agent.
+//! The client of sidecall, the sidecar that runs the tool calls of an agent: it orders them, asks
+//! hooks, cancels, records what was attempted, and makes what the model reads. The tools and
+//! hooks stay ordinary async functions in the agent's own process.
+//!
+//! An agent makes a [`Client`] of a sidecar (or starts one with [`spawn`]), connects with its
+//! [`Tool`]s and [`Hook`]s, and dispatches what the model asked for:
+//!
+//! ```no_run
+//! # use sidecall_client::*;
+//! # async fn act(tool: Tool) -> Result<(), Error> {
+//! let client = Client::new(Endpoint::default())?;
+//! let agent = client.connect(AgentConfig::new().tool(tool)).await?;
+//! let turn = agent.turn("turn_1");
+//! turn.dispatch(ToolCall::new("call_1", "echo", Payload::function(r#"{"text": "hello"}"#)));
+//! let items = turn.response_items().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! The connection looks after itself: it resumes after a loss, sends again what was not
+//! acknowledged, and keeps to the limits that the sidecar grants. It runs on tokio.
 
 mod agent;
 mod call;
@@ -22,21 +41,39 @@ mod tool;
 mod verdicts;
 mod wire;
 
-pub use agent::*;
-pub use call::*;
+pub use agent::{Agent, AgentConfig, DispatchOptions, PendingCall, Turn};
+pub use call::{Abort, CallReference, Invocation, Payload, ToolCall, ToolCallSource, ToolName};
 pub use client::Client;
-pub use endpoint::*;
-pub use enums::*;
-pub use error::*;
-pub use head_tail::*;
-pub use hook::*;
-pub use options::*;
-pub use outcome::*;
-pub use output::*;
-pub use projection::*;
-pub use prompt::*;
-pub use recorder::*;
-pub use runtime_info::*;
-pub use session::*;
-pub use spawn::*;
-pub use tool::*;
+#[cfg(feature = "tls")]
+pub use endpoint::Tls;
+pub use endpoint::{ENDPOINT_VARIABLE, Endpoint, TOKEN_VARIABLE, default_address};
+pub use enums::{
+    AbortProgress, AbortReason, CallPhase, CancelDisposition, CancelMode, HookKind, HookPoint,
+    ImageDetail, LifecycleFinish, PayloadKind, PostHookBlock, RecordDisposition, ResumeOutcome,
+    SessionState, TeardownState, ToolMode, UnknownName, View,
+};
+pub use error::{Error, FieldViolation, Refusal, SessionLost, ToolError};
+pub use head_tail::{COLLECTION_BUFFER_BYTES, HeadTailBuffer};
+pub use hook::{Hook, HookInput, Verdict};
+pub use options::{SessionOptions, ToolModeOptions, TurnOptions};
+pub use outcome::{
+    CallDurations, CallResult, HookPayload, Outcome, OutputBody, Projections, ResponseItem,
+};
+pub use output::{
+    AbortedOutput, ApplyPatchOutput, ContentItem, ExecCommandOutput, FunctionOutput, JsonOutput,
+    McpOutput, McpRawOutput, ToolOutput, ToolSearchOutput, TruncationPolicy,
+};
+pub use projection::{CellResult, CellStatus, ProjectedFailure, ToolFailure};
+pub use prompt::{MissingOutput, NormalizedPrompt, OutlineEntry};
+pub use recorder::{AttachRequest, AttachedToolCalls, PromptOutput};
+pub use runtime_info::{RuntimeInfo, RuntimeLimits};
+pub use session::{CancelTarget, CancelledCall, Session, SessionInfo, ToolCallStatus};
+pub use spawn::{EXECUTABLE_VARIABLE, Sidecar, SpawnOptions, spawn};
+pub use tokio_util::sync::CancellationToken;
+pub use tonic::Code;
+pub use tool::Tool;
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -143,6 +143,7 @@ impl Sidecar {
     /// error, [`Error::Spawn`], is how it ended, where that was not well.
     pub async fn stop(mut self) -> Result<(), Error> {
         let pid = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let stdin = self.child.stdin.take(); // `wait` would close it: a second wish to leave
         if let Some(pid) = pid {
             let _ = kill_process(pid, Signal::TERM); // it may have ended
         }
@@ -153,6 +154,7 @@ impl Sidecar {
                 Err(error) => Err(error),
             },
         };
+        drop(stdin);
         for task in std::mem::take(&mut self.reading) {
             let _ = task.await; // what it said is what counts
         }
