@@ -1,11 +1,11 @@
 """The network between a driver and its sidecar: a socket that passes bytes on, until told not to.
 
-network: cut            breaks all connections; new ones are made as ever
-network: away           breaks them, and refuses new ones
-network: back           takes new connections again
-network: hold           the `direction` (`requests`, `replies`) of the connections there are
-                        passes `after_bytes` (0) more bytes, then none; it ends with a `cut`
-network: held           waits until the `direction` has held back `at_least` bytes (1)
+- ``network: cut`` breaks all connections; new ones are made as ever
+- ``network: away`` breaks them, and refuses new ones
+- ``network: back`` takes new connections again
+- ``network: hold`` lets ``after_bytes`` (0) more pass in one ``direction`` (``requests``,
+  ``replies``), then none, until the connections are cut
+- ``network: held`` waits until ``at_least`` (1) bytes were held back in that ``direction``
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ import grpc
 from tests.conformance.clients.driver import EVENT_SECONDS, Driver, DriverFailed, started
 from tests.conformance.clients.expected import Captures, Json, take, unlike
 from tests.conformance.clients.network import Network
+from tests.conformance.clients.operator import OperatorFailed, operate
 from tests.conformance.clients.scenario import Scenario, Step
-from tests.conformance.clients.sidecar import OperatorFailed, Sidecar
+from tests.conformance.clients.sidecar import Sidecar
 
 
 class Unlike(Exception):
@@ -80,7 +81,7 @@ class _Play:
                     await self._network.do(step.fields)
             case "operator":
                 async with asyncio.timeout(EVENT_SECONDS):
-                    await self._sidecar.do(step.fields, self._session_id)
+                    await operate(step.fields, self._sidecar, self._session_id)
 
     async def end(self) -> None:
         """Nothing may be left to say.

@@ -1,147 +1,71 @@
-"""The sidecar of one language's scenarios, and the operator who looks after it.
-
-operator: await_end     waits until the call has its outcome
-operator: await_state   waits until the session is in `state`
-operator: cancel        cancels a `turn_id`'s calls; all must be open
-operator: delete        deletes the session
-operator: session       the session must be as `expect` says
-"""
+"""The sidecar process of one language's scenarios."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import grpc.aio
-from google.protobuf.json_format import MessageToDict
-from sidecall.v1 import call_outcome_pb2, runtime_stream_pb2
-from sidecall.v1 import runtime_service_pb2 as runtime_pb
-from sidecall.v1 import session_service_pb2 as session_pb
-from sidecall.v1.runtime_service_pb2_grpc import RuntimeServiceStub
-from sidecall.v1.session_service_pb2_grpc import SessionServiceStub
-
-from tests.conformance.clients.expected import Json
-from tests.conformance.differences import difference
 from tests.conformance.live_server import ServerFailed
 
 
-class OperatorFailed(Exception):
-    """Something is not as it must be."""
-
-
 class Sidecar:
-    """A running sidecar. `serving` makes it."""
+    """``sidecall serve`` on a socket of its own. `serving` makes it."""
 
-    def __init__(self, socket: Path, channel: grpc.aio.Channel) -> None:
+    def __init__(self, socket: Path, flags: Sequence[str]) -> None:
         self.socket = socket
-        # The stubs serve both worlds; these are of the asyncio one.
-        self._sessions: Any = SessionServiceStub(channel)
-        self._runtime: Any = RuntimeServiceStub(channel)
+        self._flags = flags
+        self._process: asyncio.subprocess.Process | None = None
 
-    async def do(self, step: Json, session_id: str) -> None:
-        """Carry out an operator's step.
+    async def start(self) -> None:
+        """Start it and wait until it is ready.
 
         Raises:
-            OperatorFailed: what must be so is not.
+            ServerFailed: it ended before it was.
         """
-        match step["operator"]:
-            case "await_end":
-                call = _reference(step)
-                await self._await(session_id, lambda event: _ended(event, call))
-            case "await_state":
-                state = session_pb.SessionState.Value(f"SESSION_STATE_{step['state'].upper()}")
-                await self._await(session_id, lambda event: _state(event) == state)
-            case "cancel":
-                target = runtime_stream_pb2.CancelTarget(turn_id=step["turn_id"])
-                await self._runtime.CancelToolCall(
-                    runtime_pb.CancelToolCallRequest(session_id=session_id, target=target)
-                )
-            case "delete":
-                await self._sessions.DeleteSession(
-                    session_pb.DeleteSessionRequest(session_id=session_id)
-                )
-            case "session":
-                await self._check_session(session_id, step["expect"])
-            case kind:
-                raise ValueError(f"an operator cannot {kind!r}")
-
-    async def _await(self, session_id: str, wanted: Any) -> None:
-        """Watch the session, its snapshot first, until something is so."""
-        watch = self._sessions.WatchSession(session_pb.WatchSessionRequest(session_id=session_id))
-        async for event in watch:
-            if wanted(event):
-                watch.cancel()
-                return
-        raise OperatorFailed("the session closed before that")
-
-    async def _check_session(self, session_id: str, expect: Json) -> None:
-        request = session_pb.GetSessionRequest(session_id=session_id)
-        response = await self._sessions.GetSession(request)
-        session = MessageToDict(
-            response.session,
-            preserving_proto_field_name=True,
-            always_print_fields_with_no_presence=True,
+        command = ["serve", "--socket", str(self.socket), "--exit-on-stdin-eof"]
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "sidecall_server", *command, "--log-level", "error", *self._flags),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
         )
-        found = difference(expect, {key: session.get(key) for key in expect})
-        if found is not None:
-            raise OperatorFailed(found)
+        assert self._process.stdout is not None
+        try:
+            json.loads(await self._process.stdout.readline())
+        except ValueError:
+            status = await self._process.wait()
+            raise ServerFailed(f"the sidecar ended with status {status}") from None
 
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.communicate()
 
-def _reference(step: Json) -> call_outcome_pb2.CallReference:
-    return call_outcome_pb2.CallReference(
-        turn_id=step.get("turn_id", "turn_1"), call_id=step.get("call_id", "call_1")
-    )
-
-
-def _ended(event: session_pb.WatchSessionResponse, call: call_outcome_pb2.CallReference) -> bool:
-    terminal = call_outcome_pb2.CALL_PHASE_TERMINAL
-    return event.call_finished.call == call or any(
-        known.call == call and known.phase == terminal for known in event.snapshot.calls
-    )
-
-
-def _state(event: session_pb.WatchSessionResponse) -> int:
-    return event.state_changed.state or event.snapshot.session.state
+    def terminate(self) -> None:
+        """Ask it to drain and leave."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
 
 
 @contextlib.asynccontextmanager
 async def serving(flags: Sequence[str]) -> AsyncIterator[Sidecar]:
-    """Run ``sidecall serve`` on a fresh socket.
+    """Run a sidecar on a fresh socket.
 
     Raises:
         ServerFailed: it ended before it was ready.
     """
     with tempfile.TemporaryDirectory(prefix="sidecall-") as folder:
-        async with _serving(Path(folder, "s.sock"), flags) as sidecar:
-            yield sidecar
-
-
-@contextlib.asynccontextmanager
-async def _serving(socket: Path, flags: Sequence[str]) -> AsyncIterator[Sidecar]:
-    command = ["serve", "--socket", str(socket), "--exit-on-stdin-eof", "--drain-seconds", "1"]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "sidecall_server", *command, "--log-level", "error", *flags),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
+        sidecar = Sidecar(Path(folder, "s.sock"), flags)
         try:
-            json.loads(await process.stdout.readline())
-        except ValueError:
-            status = await process.wait()
-            raise ServerFailed(f"the sidecar ended with status {status}") from None
-        options = [("grpc.default_authority", "localhost")]
-        async with grpc.aio.insecure_channel(f"unix:{socket}", options) as channel:
-            yield Sidecar(socket, channel)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
+            await sidecar.start()
+            yield sidecar
+        finally:
+            await sidecar.kill()
