@@ -19,8 +19,8 @@ import grpc.aio
 from google.protobuf.json_format import MessageToDict
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from sidecall.v1 import runtime_stream_pb2
 from sidecall.v1 import runtime_service_pb2 as runtime_pb
+from sidecall.v1 import runtime_stream_pb2
 from sidecall.v1 import session_service_pb2 as session_pb
 from sidecall.v1.runtime_service_pb2_grpc import RuntimeServiceStub
 from sidecall.v1.session_service_pb2_grpc import SessionServiceStub
