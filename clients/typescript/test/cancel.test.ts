@@ -74,7 +74,8 @@ test("a teardown has its time", async (t) => {
 test("a call that takes too long is aborted", async (t) => {
   const puppet = new Puppet();
   const agent = await connect(t, { tools: [puppet.tool("tool")] });
-  const pending = agent.dispatch(callOf("turn", "id", "tool"), { timeoutMs: 20 });
+  const pending = agent.dispatch(callOf("turn", "id", "tool"), { timeoutMs: 500 });
+  await puppet.started.take();
   assert.equal(abortOf(await pending).reason, "timed_out");
   assert.equal((await puppet.stopped.take()).reason, "timed_out");
   puppet.mayEnd.put();

@@ -228,8 +228,8 @@ test("a server that says something now and then lives", async (t) => {
     t,
     {},
     {
-      heartbeatInterval: { seconds: 0n, nanos: 100_000_000 },
-      heartbeatTimeout: { seconds: 1n, nanos: 0 },
+      heartbeatInterval: { seconds: 0n, nanos: 200_000_000 },
+      heartbeatTimeout: { seconds: 2n, nanos: 0 },
     },
   );
   for (let beats = 0; beats < 12; beats++) {

@@ -42,7 +42,10 @@ export interface RuntimeLimits {
   maxCallsInFlight: number;
   /** Open calls of all sessions. */
   maxCallsInFlightTotal: number;
-  /** Bytes of the payloads and results of one session's open calls. */
+  /**
+   * Bytes of the payloads and answers of one session's open calls. As many may wait to be written
+   * to its agent, and be under way in pieces.
+   */
   maxBytesInFlight: bigint;
   /** Bytes of the frames one session keeps for a client that has not acknowledged them. */
   maxReplayBytes: bigint;
@@ -52,7 +55,7 @@ export interface RuntimeLimits {
   maxChunkBytes: bigint;
   /** Bytes of one frame that comes in chunks. */
   maxFrameBytes: bigint;
-  /** Tools and hooks that a session may declare. */
+  /** Tools that a session may declare, and hooks with their matchers. */
   maxDeclarations: number;
   /** Ended calls of a session that are kept to be read. */
   maxRetainedCalls: number;
@@ -89,7 +92,14 @@ export interface RuntimeLimits {
     | Duration
     | undefined;
   /** The time a hook has where it names none. */
-  defaultHookTimeout: Duration | undefined;
+  defaultHookTimeout:
+    | Duration
+    | undefined;
+  /**
+   * Bytes that all sessions hold together: open and ended calls, what waits to be written or may
+   * have to be sent again, transfers under way, declarations. Ended calls are forgotten first.
+   */
+  maxBytesInFlightTotal: bigint;
 }
 
 /** What this server is. */
@@ -296,6 +306,7 @@ function createBaseRuntimeLimits(): RuntimeLimits {
     heartbeatTimeout: undefined,
     maxTeardownTimeout: undefined,
     defaultHookTimeout: undefined,
+    maxBytesInFlightTotal: 0n,
   };
 }
 
@@ -387,6 +398,12 @@ export const RuntimeLimits: MessageFns<RuntimeLimits> = {
     }
     if (message.defaultHookTimeout !== undefined) {
       Duration.encode(message.defaultHookTimeout, writer.uint32(178).fork()).join();
+    }
+    if (message.maxBytesInFlightTotal !== 0n) {
+      if (BigInt.asUintN(64, message.maxBytesInFlightTotal) !== message.maxBytesInFlightTotal) {
+        throw new globalThis.Error("value provided for field message.maxBytesInFlightTotal of type uint64 too large");
+      }
+      writer.uint32(184).uint64(message.maxBytesInFlightTotal);
     }
     return writer;
   },
@@ -580,6 +597,14 @@ export const RuntimeLimits: MessageFns<RuntimeLimits> = {
             message.defaultHookTimeout = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 23: {
+            if (tag !== 184) {
+              break;
+            }
+
+            message.maxBytesInFlightTotal = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -645,6 +670,10 @@ export const RuntimeLimits: MessageFns<RuntimeLimits> = {
     message.defaultHookTimeout = (object.defaultHookTimeout !== undefined && object.defaultHookTimeout !== null)
       ? Duration.fromPartial(object.defaultHookTimeout)
       : undefined;
+    message.maxBytesInFlightTotal =
+      (object.maxBytesInFlightTotal !== undefined && object.maxBytesInFlightTotal !== null)
+        ? BigInt(object.maxBytesInFlightTotal)
+        : 0n;
     return message;
   },
 };

@@ -317,7 +317,7 @@ export interface CallFinished {
   call:
     | CallReference
     | undefined;
-  /** The outcome. */
+  /** The outcome; of its text the first 1,024 characters. */
   outcome:
     | CallOutcome
     | undefined;
