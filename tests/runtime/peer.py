@@ -235,10 +235,11 @@ class Peer:
         }
         await self.send(*(DispatchCall(one, **{**fields, **options}) for one in calls))
 
-    async def answer(self, call_id: str, result: Any = None) -> None:
+    async def answer(self, call_id: str, result: Any = None, *, size_bytes: int = 10) -> None:
         """What the call's handler came to."""
         token = self.invocation(call_id).invocation_token
-        await self.send(HandlerResult(token, text_output() if result is None else result, 10))
+        result = text_output() if result is None else result
+        await self.send(HandlerResult(token, result, size_bytes))
 
     async def judge(self, call_id: str, verdict: Any = None, *contexts: str) -> None:
         """What the call's last hook came to."""

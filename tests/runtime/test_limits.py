@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason, ResourceExhausted
-from sidecall_server.domain.frames import FrameError, UpdateTools
+from sidecall_server.domain.frames import CallCompleted, Chunk, Detach, FrameError, UpdateTools
 from sidecall_server.domain.recorder import PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
+from sidecall_server.runtime.outbox import MAX_BACKLOG
 
 from tests.runtime.clock import by_hand, settle
-from tests.runtime.peer import Peer, call, new_sessions, text_output, tool
+from tests.runtime.peer import Peer, call, hook, new_sessions, text_output, tool
 
 ECHO = tool("echo", supports_parallel_calls=True)
 
@@ -67,10 +71,10 @@ async def test_tools_beyond_the_limit_are_refused_and_change_nothing() -> None:
 
 @by_hand
 async def test_ended_calls_are_kept_within_bounds_of_number_and_bytes() -> None:
-    peer = await Peer(new_sessions(max_retained_calls=3, max_retained_bytes=25)).attach([ECHO])
+    peer = await Peer(new_sessions(max_retained_calls=3, max_retained_bytes=250)).attach([ECHO])
     for number in range(5):
-        await peer.dispatch(call(f"{number}"))
-        await peer.answer(f"{number}")  # 10 bytes each
+        await peer.dispatch(call(f"{number}"))  # 100 bytes each
+        await peer.answer(f"{number}")  # and 10 more
     assert [one.reference.call_id for one in peer.session.calls()] == ["3", "4"]
 
 
@@ -95,10 +99,6 @@ async def test_records_beyond_the_bytes_of_all_sessions_keep_name_and_size() -> 
 
 @by_hand
 async def test_an_agent_that_does_not_read_is_not_read() -> None:
-    import asyncio
-
-    from sidecall_server.runtime.connection import MAX_BACKLOG
-
     peer = await Peer(new_sessions(max_calls_in_flight=10_000)).attach([ECHO])
     await peer.stop_reading()
     names = [f"{number}" for number in range(MAX_BACKLOG + 1)]
@@ -120,3 +120,120 @@ async def test_an_ended_result_does_not_count_as_open_bytes() -> None:
         await peer.dispatch(call(f"{number}"))
         await peer.answer(f"{number}", text_output())
     assert not peer.of(FrameError)
+
+
+# --- the bytes of all sessions --------------------------------------------------------
+
+
+def refused(peer: Peer) -> list[str]:
+    return [error.reason for error in peer.of(FrameError)]
+
+
+@by_hand
+async def test_calls_beyond_the_bytes_of_all_sessions_are_refused_until_one_ends() -> None:
+    sessions = new_sessions(max_bytes_in_flight_total=350)
+    peer = await Peer(sessions).attach([ECHO])
+    other = await Peer(sessions).attach([ECHO])
+    room = 350 - sessions.bytes_in_flight  # their tools' names
+    await peer.dispatch(call("a"), size_bytes=room - 50)
+    await other.dispatch(call("b"), size_bytes=100)
+    assert refused(other) == [Reason.BUFFER_LIMIT]
+    assert "max_bytes_in_flight_total is 350" in other.of(FrameError)[0].message
+    await peer.answer("a")
+    await other.dispatch(call("b"), size_bytes=100)
+    assert other.invoked() == ["b"]
+
+
+@by_hand
+async def test_ended_calls_are_forgotten_where_their_bytes_are_needed() -> None:
+    sessions = new_sessions(max_bytes_in_flight_total=350, max_replay_bytes=1)
+    peer = await Peer(sessions).attach([ECHO])
+    await peer.dispatch(call("a"), size_bytes=200)
+    await peer.answer("a")
+    assert [one.reference.call_id for one in peer.session.calls()] == ["a"]
+    await peer.dispatch(call("b"), size_bytes=200)
+    assert peer.invoked() == ["a", "b"]
+    assert [one.reference.call_id for one in peer.session.calls()] == ["b"]
+
+
+@by_hand
+async def test_what_handlers_and_hooks_answer_counts_as_long_as_the_call_is_open() -> None:
+    peer = await Peer(new_sessions(max_bytes_in_flight=1000)).attach(
+        [ECHO], [hook(HookPoint.POST_TOOL_USE)]
+    )
+    await peer.dispatch(call("a"))
+    await peer.answer("a", size_bytes=900)
+    assert peer.session.bytes_in_flight == 1000
+    await peer.dispatch(call("b"))
+    assert refused(peer) == [Reason.BUFFER_LIMIT]
+    await peer.judge("a")
+    await peer.dispatch(call("b"))
+    assert peer.invoked() == ["a", "b"]
+
+
+@by_hand
+async def test_an_agent_that_leaves_large_outcomes_unread_is_not_read() -> None:
+    peer = await Peer(new_sessions(max_bytes_in_flight=1000)).attach([ECHO])
+    await peer.dispatch(*(call(name) for name in "abc"))
+    await peer.stop_reading()
+    for name in "abc":
+        await peer.answer(name, size_bytes=400)
+    reading = asyncio.create_task(peer.connection.ready_to_read())
+    await settle()
+    assert not reading.done()
+    assert peer.session.outbox.held_bytes >= 1500
+    peer._reader = asyncio.create_task(peer._read(peer.connection))
+    await reading
+    assert [frame.call.call_id for frame in peer.of(CallCompleted)] == ["a", "b", "c"]
+
+
+@by_hand
+async def test_pieces_count_among_the_bytes_of_all_sessions() -> None:
+    sessions = new_sessions(max_bytes_in_flight_total=5000)
+    peer = await Peer(sessions).attach([ECHO])
+    other = await Peer(sessions).attach([ECHO])
+    await peer.send(Chunk(1, 9000, b"x" * 4000))
+    await other.send(Chunk(1, 9000, b"x" * 2000))
+    assert (refused(peer), refused(other)) == ([], [Reason.BUFFER_LIMIT])
+    await peer.send(Detach(close_session=True))
+    await other.send(Chunk(2, 9000, b"x" * 2000))
+    assert refused(other) == [Reason.BUFFER_LIMIT], "the one of before"
+
+
+@by_hand
+async def test_declarations_count_among_the_bytes_of_all_sessions() -> None:
+    sessions = new_sessions(max_bytes_in_flight_total=350)
+    peer = await Peer(sessions).attach([ECHO])
+    await peer.send(UpdateTools((tool("x" * 400),), (), None))
+    assert refused(peer) == [Reason.BUFFER_LIMIT]
+    assert list(peer.session.tools) == [ECHO.tool_name]
+    await peer.send(UpdateTools((), (), (hook(HookPoint.PRE_TOOL_USE, "x" * 200, "y" * 200),)))
+    assert refused(peer) == [Reason.BUFFER_LIMIT] * 2
+
+
+@by_hand
+async def test_each_matcher_of_a_hook_counts_as_a_declaration() -> None:
+    peer = await Peer(new_sessions(max_declarations=2)).attach([ECHO])
+    await peer.send(UpdateTools((), (), (hook(HookPoint.PRE_TOOL_USE, "a", "b", "c"),)))
+    assert refused(peer) == [Reason.TOOL_LIMIT]
+
+
+@pytest.mark.parametrize("end", ["delete", "close", "lose"])
+@by_hand
+async def test_a_session_that_is_gone_holds_nothing(end: str) -> None:
+    sessions = new_sessions(max_closed_sessions=0, resume_grace_seconds=0.0)
+    peer = await Peer(sessions).attach([ECHO], [hook(HookPoint.POST_TOOL_USE)])
+    await peer.dispatch(call("a"), call("b"), call("c"))
+    await peer.answer("a")
+    await peer.answer("b")
+    await peer.judge("a")
+    await peer.send(Chunk(1, 500, b"x" * 200))
+    assert sessions.bytes_in_flight > 500
+    if end == "delete":
+        sessions.delete(peer.session.id)
+    elif end == "close":
+        await peer.send(Detach(close_session=True))
+    await peer.lose()
+    await settle()
+    assert len(list(sessions)) == 0
+    assert sessions.bytes_in_flight == 0

@@ -12,7 +12,7 @@ from sidecall_server.runtime.transfers import Transfers
 
 def transfers(**limits: int) -> Transfers:
     defaults = {"max_frame_bytes": 100, "max_chunk_bytes": 10, "max_bytes": 150}
-    return Transfers(**{**defaults, **limits})
+    return Transfers(**{**defaults, **limits}, make_room=lambda size_bytes: None)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=4), st.randoms())

@@ -199,7 +199,8 @@ def test_a_handler_s_result_is_one_of_four(result: dict[str, Any], expected: obj
 )
 def test_a_hook_s_verdict_is_one_of_five(verdict: dict[str, Any], expected: object) -> None:
     message = pb.HookVerdict(hook_token=b"token", additional_contexts=[b"a", b"\xff"], **verdict)
-    assert read(hook_verdict=message) == HookVerdict(b"token", expected, ("a", "�"))  # type: ignore[arg-type]
+    size = pb.ClientFrame(hook_verdict=message).ByteSize()
+    assert read(hook_verdict=message) == HookVerdict(b"token", expected, ("a", "�"), size)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", [b"{", b"\xff", b"", b"NaN"])

@@ -68,7 +68,8 @@ type RuntimeLimits struct {
 	MaxCallsInFlight uint32 `protobuf:"varint,2,opt,name=max_calls_in_flight,json=maxCallsInFlight,proto3" json:"max_calls_in_flight,omitempty"`
 	// Open calls of all sessions.
 	MaxCallsInFlightTotal uint32 `protobuf:"varint,3,opt,name=max_calls_in_flight_total,json=maxCallsInFlightTotal,proto3" json:"max_calls_in_flight_total,omitempty"`
-	// Bytes of the payloads and results of one session's open calls.
+	// Bytes of the payloads and answers of one session's open calls. As many may wait to be written
+	// to its agent, and be under way in pieces.
 	MaxBytesInFlight uint64 `protobuf:"varint,4,opt,name=max_bytes_in_flight,json=maxBytesInFlight,proto3" json:"max_bytes_in_flight,omitempty"`
 	// Bytes of the frames one session keeps for a client that has not acknowledged them.
 	MaxReplayBytes uint64 `protobuf:"varint,5,opt,name=max_replay_bytes,json=maxReplayBytes,proto3" json:"max_replay_bytes,omitempty"`
@@ -78,7 +79,7 @@ type RuntimeLimits struct {
 	MaxChunkBytes uint64 `protobuf:"varint,7,opt,name=max_chunk_bytes,json=maxChunkBytes,proto3" json:"max_chunk_bytes,omitempty"`
 	// Bytes of one frame that comes in chunks.
 	MaxFrameBytes uint64 `protobuf:"varint,8,opt,name=max_frame_bytes,json=maxFrameBytes,proto3" json:"max_frame_bytes,omitempty"`
-	// Tools and hooks that a session may declare.
+	// Tools that a session may declare, and hooks with their matchers.
 	MaxDeclarations uint32 `protobuf:"varint,9,opt,name=max_declarations,json=maxDeclarations,proto3" json:"max_declarations,omitempty"`
 	// Ended calls of a session that are kept to be read.
 	MaxRetainedCalls uint32 `protobuf:"varint,10,opt,name=max_retained_calls,json=maxRetainedCalls,proto3" json:"max_retained_calls,omitempty"`
@@ -106,8 +107,11 @@ type RuntimeLimits struct {
 	MaxTeardownTimeout *durationpb.Duration `protobuf:"bytes,21,opt,name=max_teardown_timeout,json=maxTeardownTimeout,proto3" json:"max_teardown_timeout,omitempty"`
 	// The time a hook has where it names none.
 	DefaultHookTimeout *durationpb.Duration `protobuf:"bytes,22,opt,name=default_hook_timeout,json=defaultHookTimeout,proto3" json:"default_hook_timeout,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Bytes that all sessions hold together: open and ended calls, what waits to be written or may
+	// have to be sent again, transfers under way, declarations. Ended calls are forgotten first.
+	MaxBytesInFlightTotal uint64 `protobuf:"varint,23,opt,name=max_bytes_in_flight_total,json=maxBytesInFlightTotal,proto3" json:"max_bytes_in_flight_total,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *RuntimeLimits) Reset() {
@@ -292,6 +296,13 @@ func (x *RuntimeLimits) GetDefaultHookTimeout() *durationpb.Duration {
 		return x.DefaultHookTimeout
 	}
 	return nil
+}
+
+func (x *RuntimeLimits) GetMaxBytesInFlightTotal() uint64 {
+	if x != nil {
+		return x.MaxBytesInFlightTotal
+	}
+	return 0
 }
 
 // What this server is.
@@ -1136,7 +1147,7 @@ var File_sidecall_v1_runtime_service_proto protoreflect.FileDescriptor
 const file_sidecall_v1_runtime_service_proto_rawDesc = "" +
 	"\n" +
 	"!sidecall/v1/runtime_service.proto\x12\vsidecall.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1esidecall/v1/call_outcome.proto\x1a sidecall/v1/runtime_stream.proto\x1a\x1bsidecall/v1/tool_call.proto\x1a\x1dsidecall/v1/tool_output.proto\"\x17\n" +
-	"\x15GetRuntimeInfoRequest\"\x85\t\n" +
+	"\x15GetRuntimeInfoRequest\"\xbf\t\n" +
 	"\rRuntimeLimits\x12!\n" +
 	"\fmax_sessions\x18\x01 \x01(\rR\vmaxSessions\x12-\n" +
 	"\x13max_calls_in_flight\x18\x02 \x01(\rR\x10maxCallsInFlight\x128\n" +
@@ -1161,7 +1172,8 @@ const file_sidecall_v1_runtime_service_proto_rawDesc = "" +
 	"\x12heartbeat_interval\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12F\n" +
 	"\x11heartbeat_timeout\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12K\n" +
 	"\x14max_teardown_timeout\x18\x15 \x01(\v2\x19.google.protobuf.DurationR\x12maxTeardownTimeout\x12K\n" +
-	"\x14default_hook_timeout\x18\x16 \x01(\v2\x19.google.protobuf.DurationR\x12defaultHookTimeout\"\xc5\x02\n" +
+	"\x14default_hook_timeout\x18\x16 \x01(\v2\x19.google.protobuf.DurationR\x12defaultHookTimeout\x128\n" +
+	"\x19max_bytes_in_flight_total\x18\x17 \x01(\x04R\x15maxBytesInFlightTotal\"\xc5\x02\n" +
 	"\x16GetRuntimeInfoResponse\x12%\n" +
 	"\x0eserver_version\x18\x01 \x01(\tR\rserverVersion\x12,\n" +
 	"\x12server_instance_id\x18\x02 \x01(\tR\x10serverInstanceId\x12+\n" +

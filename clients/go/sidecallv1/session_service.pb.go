@@ -1516,7 +1516,7 @@ type CallFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
 	Call *CallReference `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// The outcome.
+	// The outcome; of its text the first 1,024 characters.
 	Outcome *CallOutcome `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Where its time went.
 	Durations     *CallDurations `protobuf:"bytes,3,opt,name=durations,proto3" json:"durations,omitempty"`

@@ -10,6 +10,7 @@ import grpc.aio
 from sidecall_server.app.settings import Settings
 from sidecall_server.app.telemetry.telemetry import Telemetry
 from sidecall_server.app.version import server_version
+from sidecall_server.domain.limits import TEXT_LIMITS
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.services import add_services
 from sidecall_server.runtime.connection import PROTOCOL_VERSIONS
@@ -33,6 +34,8 @@ class SidecallApplication:
         self.instance_id = secrets.token_hex(8)
         self._channelz = settings.channelz
         limits = settings.runtime_limits()
+        TEXT_LIMITS.max_id_bytes = limits.max_id_bytes
+        TEXT_LIMITS.max_tool_name_bytes = limits.max_tool_name_bytes
         defaults = SessionOptions(recorder_enabled=settings.recorder_enabled)
         self._telemetry = Telemetry(settings, self.instance_id)
         self._sessions = Sessions(

@@ -35,6 +35,7 @@ _LIMITS: Final = RuntimeLimits()
 Count = Annotated[int, Field(ge=1, le=_MAX_UINT32)]
 Bytes = Annotated[int, Field(ge=1, le=_MAX_INT64)]
 MessageBytes = Annotated[int, Field(ge=16 * 1024, le=_MAX_MESSAGE_BYTES)]
+TextBytes = Annotated[int, Field(ge=64, le=64 * 1024)]
 Seconds = Annotated[float, Field(ge=0.001, le=_YEAR_SECONDS, allow_inf_nan=False)]
 SecondsOrZero = Annotated[float, Field(ge=0, le=_YEAR_SECONDS, allow_inf_nan=False)]
 
@@ -146,7 +147,11 @@ class Limits(_Group):
     )
     max_bytes_in_flight: Bytes = Field(
         _LIMITS.max_bytes_in_flight,
-        description="payload and result bytes of a session's open calls",
+        description="payload and answer bytes of a session's open calls",
+    )
+    max_bytes_in_flight_total: Bytes = Field(
+        _LIMITS.max_bytes_in_flight_total,
+        description="bytes that all sessions hold together, records aside",
     )
     max_replay_bytes: Bytes = Field(
         _LIMITS.max_replay_bytes, description="bytes a session keeps for a client to resume"
@@ -161,7 +166,8 @@ class Limits(_Group):
         _LIMITS.max_frame_bytes, description="bytes of one frame that comes in chunks"
     )
     max_declarations: Count = Field(
-        _LIMITS.max_declarations, description="tools and hooks a session may declare"
+        _LIMITS.max_declarations,
+        description="tools a session may declare, and hooks with their matchers",
     )
     max_retained_calls: Count = Field(
         _LIMITS.max_retained_calls, description="ended calls of a session that can be read"
@@ -172,6 +178,12 @@ class Limits(_Group):
     max_watchers: Count = Field(_LIMITS.max_watchers, description="watchers of one session")
     max_watcher_events: Count = Field(
         _LIMITS.max_watcher_events, description="events that wait for a slow watcher"
+    )
+    max_id_bytes: TextBytes = Field(
+        _LIMITS.max_id_bytes, description="bytes of an id: of sessions, turns, calls, cells"
+    )
+    max_tool_name_bytes: TextBytes = Field(
+        _LIMITS.max_tool_name_bytes, description="bytes of a tool's name, and of its namespace"
     )
     max_record_bytes_total: Bytes = Field(
         _LIMITS.max_record_bytes_total, description="bytes of all records; beyond it only markers"

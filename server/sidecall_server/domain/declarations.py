@@ -47,6 +47,11 @@ class ToolDeclaration:
     call_timeout_seconds: Annotated[float, Field(gt=0)] | None = None
 
     @property
+    def size_bytes(self) -> int:
+        """What it keeps in memory, roughly: its name."""
+        return len(self.tool_name.flat)
+
+    @property
     def shares_gate(self) -> bool:
         """Whether it may run beside others that may (G2)."""
         return self.supports_parallel_calls and not self.hidden
@@ -59,6 +64,11 @@ class HookDeclaration:
     point: HookPoint
     matchers: tuple[NamePart, ...] = ()
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """What it keeps in memory, roughly: its matchers."""
+        return sum(map(len, self.matchers))
 
     def matches(self, names: Iterable[str]) -> bool:
         """Whether the hook wants a call that goes by these names."""

@@ -1,4 +1,4 @@
-"""The frames of a stream as plain values; ``wire/stream.py`` maps them to protobuf.
+"""The frames of a stream as plain values; ``wire/codec.py`` maps them to protobuf.
 
 Client frames hold values that the domain has validated. Server frames hold what is to be
 said; texts are Unicode, times are seconds. See ``runtime_stream.proto`` for what each
@@ -175,11 +175,12 @@ Verdict: TypeAlias = Proceed | Rewrite | Block | Feedback | HookFailed
 
 
 class HookVerdict(NamedTuple):
-    """Answers a hook invocation."""
+    """Answers a hook invocation. `size_bytes` of the frame."""
 
     hook_token: bytes
     verdict: Verdict
     additional_contexts: tuple[str, ...]
+    size_bytes: int = 0
 
 
 class CancelCalls(NamedTuple):
@@ -300,7 +301,7 @@ class AbortHandler(NamedTuple):
 
 
 class CallCompleted(NamedTuple):
-    """The call has ended. `projection` None: no views (or none kept)."""
+    """The call has ended. `projection` None: no views. `held_bytes`: what it keeps in memory."""
 
     call: CallReference
     dispatch_order: int
@@ -310,6 +311,7 @@ class CallCompleted(NamedTuple):
     hook_kind: HookKind
     additional_contexts: tuple[str, ...]
     durations: CallDurations
+    held_bytes: int
 
 
 class CancelResult(NamedTuple):

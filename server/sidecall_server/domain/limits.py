@@ -6,6 +6,7 @@ settings of a server live in ``app/settings.py`` and start from the second block
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 # --- behaviour -----------------------------------------------------------------------
@@ -60,11 +61,22 @@ MIN_ABORT_SECONDS: Final = 0.1
 
 # --- values --------------------------------------------------------------------------
 
-MAX_ID_BYTES: Final = 512
-"""Session, turn, call, item, cell and sampling request ids."""
 
-MAX_TOOL_NAME_BYTES: Final = 8192
-"""A tool name, and its namespace; a model may invent long ones."""
+@dataclass(slots=True)
+class TextLimits:
+    """How long names may be: the operator's choice, made once, before anything is served."""
+
+    max_id_bytes: int = 512
+    """Session, turn, call, item, cell and sampling request ids, bytes of UTF-8."""
+    max_tool_name_bytes: int = 8192
+    """A tool name, and its namespace; a model may invent long ones."""
+
+
+TEXT_LIMITS: Final = TextLimits()
+"""Those of this process: values check themselves, and have nobody else to ask."""
+
+MAX_EVENT_TEXT_CHARACTERS: Final = 1024
+"""How much of an outcome's text a session's watchers are told."""
 
 # --- defaults that a tool's declaration may change -----------------------------------
 

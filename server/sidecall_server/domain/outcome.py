@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.limits import MAX_EVENT_TEXT_CHARACTERS
 
 
 class AbortProgress(StrEnum):
@@ -72,3 +73,12 @@ class CallOutcome(NamedTuple):
     result: CallResult
     lifecycle: LifecycleFinish
     handler_executed: bool
+
+    @property
+    def brief(self) -> CallOutcome:
+        """The same with the beginning of its text, for those who only watch."""
+        result = self.result
+        if isinstance(result, Completed) or len(result.message) <= MAX_EVENT_TEXT_CHARACTERS:
+            return self
+        message = result.message[:MAX_EVENT_TEXT_CHARACTERS]
+        return self._replace(result=result._replace(message=message))

@@ -16,6 +16,7 @@ class RuntimeLimits:
     max_calls_in_flight: int = 256
     max_calls_in_flight_total: int = 16_384
     max_bytes_in_flight: int = 64 * _MIB
+    max_bytes_in_flight_total: int = 512 * _MIB
     max_replay_bytes: int = 8 * _MIB
     max_message_bytes: int = 4 * _MIB
     max_chunk_bytes: int = 256 * _KIB
@@ -25,6 +26,8 @@ class RuntimeLimits:
     max_retained_bytes: int = 4 * _MIB
     max_watchers: int = 32
     max_watcher_events: int = 1024
+    max_id_bytes: int = 512
+    max_tool_name_bytes: int = 8192
     max_record_bytes_total: int = 256 * _MIB
     max_closed_sessions: int = 256
     resume_grace_seconds: float = 30.0

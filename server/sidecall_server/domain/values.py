@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic.dataclasses import dataclass
 
-from sidecall_server.domain.limits import MAX_ID_BYTES, MAX_TOOL_NAME_BYTES
+from sidecall_server.domain.limits import TEXT_LIMITS
 
 DEFAULT_NAMESPACES = (None, "", "functions")
 """The namespaces that mean "no namespace" to rules G5 and J2."""
@@ -24,22 +24,27 @@ def utf8_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _at_most(limit_bytes: int) -> AfterValidator:
-    def check(text: str) -> str:
-        if utf8_size(text) > limit_bytes:
-            raise ValueError(f"must be at most {limit_bytes} bytes of UTF-8")
-        return text
-
-    return AfterValidator(check)
+def _check_size(text: str, limit_bytes: int) -> str:
+    if utf8_size(text) > limit_bytes:
+        raise ValueError(f"must be at most {limit_bytes} bytes of UTF-8")
+    return text
 
 
-RequiredId: TypeAlias = Annotated[str, StringConstraints(min_length=1), _at_most(MAX_ID_BYTES)]
+def _check_id(text: str) -> str:
+    return _check_size(text, TEXT_LIMITS.max_id_bytes)
+
+
+def _check_name(text: str) -> str:
+    return _check_size(text, TEXT_LIMITS.max_tool_name_bytes)
+
+
+RequiredId: TypeAlias = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_id)]
 """An id that must be given (S6)."""
 
-Id: TypeAlias = Annotated[str, _at_most(MAX_ID_BYTES)]
+Id: TypeAlias = Annotated[str, AfterValidator(_check_id)]
 """An id that may be empty where the rules say what that means."""
 
-NamePart: TypeAlias = Annotated[str, _at_most(MAX_TOOL_NAME_BYTES)]
+NamePart: TypeAlias = Annotated[str, AfterValidator(_check_name)]
 
 
 class PayloadKind(StrEnum):

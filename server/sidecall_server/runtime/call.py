@@ -70,6 +70,7 @@ class Call:
         "feedback",
         "handler_ended_at",
         "handler_started_at",
+        "held_bytes",
         "hook",
         "hook_asked_at",
         "invocation",
@@ -100,6 +101,8 @@ class Call:
         self.projection: Projection | None = None
         self.feedback: str | None = None
         self.result_bytes = 0
+        self.held_bytes = dispatch.size_bytes
+        """What it keeps in memory: the payload, and what handler and hooks answered."""
         self.completed: CallCompleted | None = None
         """The terminal frame, once there is one."""
         self.acknowledged_at = 0
@@ -174,6 +177,7 @@ class Call:
         if self.phase is Phase.HANDLER:
             self.handler_ended_at = self._session.clock()
             self.result_bytes = frame.size_bytes
+            self._hold(frame.size_bytes)
             self._session.observer.handler_answered(self._session, self)
         if isinstance(result, RespondToModel):
             self._feed(HandlerFailed(result.message))
@@ -188,6 +192,7 @@ class Call:
         """The hooks' verdict; fenced by its token."""
         hook = self.hook
         assert hook is not None, "the session knows whose hook this is"
+        self._hold(frame.size_bytes)
         self._hook_ended()
         self._session.observer.hook_ended(
             self._session,
@@ -316,6 +321,10 @@ class Call:
         self._session.result_was_late()
 
     # --- details ----------------------------------------------------------------------
+
+    def _hold(self, size_bytes: int) -> None:
+        self.held_bytes += size_bytes
+        self._session.hold(size_bytes)
 
     def _returned(self, output: ToolOutput) -> HandlerReturned:
         projection = Projection(self.state.call, output)

@@ -42,7 +42,7 @@ from sidecall_server.domain.frames import (
     Welcome,
 )
 from sidecall_server.domain.runtime_limits import RuntimeLimits
-from sidecall_server.runtime.outbox import FrameCodec
+from sidecall_server.runtime.outbox import MAX_BACKLOG, FrameCodec
 from sidecall_server.runtime.resume import resend_after_gap
 
 if TYPE_CHECKING:
@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROTOCOL_VERSIONS = (1,)
-
-MAX_BACKLOG = 4096
-"""Frames that may wait to be written before the connection stops reading."""
 
 ACKNOWLEDGE_AFTER = 16
 """Messages read before they are acknowledged, where nothing else is to be said."""
@@ -143,7 +140,7 @@ class Connection:
         """There is something to write, or the connection has ended."""
         self._wake.set()
         session = self._session
-        if session is not None and session.outbox.backlog > MAX_BACKLOG:
+        if session is not None and session.outbox.full:
             self._room.clear()
 
     def end(self, error: DomainError | None) -> None:
@@ -169,7 +166,8 @@ class Connection:
         if numbered is not None:
             ready.append(numbered[1])
             self._unacknowledged = 0
-        if session.outbox.backlog < MAX_BACKLOG // 2:
+        session.count_bytes()
+        if session.outbox.has_room:
             self._room.set()
         return ready
 
@@ -276,6 +274,7 @@ class Connection:
                 )
             if self._finished:
                 return
+        session.count_bytes()
         self._acknowledge_soon(session, envelope)
 
     def _next_in_sequence(self, session: Session, envelope: Envelope) -> bool:

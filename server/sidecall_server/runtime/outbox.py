@@ -3,17 +3,19 @@
 Frames wait as values until the writer takes them, so that one that is no longer wanted can
 be taken back (S7). Control frames go first; frames that are ready together travel in one
 message; a large frame goes in pieces, one per message, so that it holds up nobody.
-Numbered messages stay in a byte-bounded ring for a client that comes back.
+Numbered messages stay in a byte-bounded ring for a client that comes back. An agent that does
+not take what waits is not read (`full`), so that it cannot make more wait than a bound.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
+    CallCompleted,
     CallReference,
     Chunk,
     ClientFrame,
@@ -23,9 +25,12 @@ from sidecall_server.domain.frames import (
     ServerFrame,
 )
 
+MAX_BACKLOG: Final = 4096
+"""Frames that may wait to be written."""
+
 
 class FrameCodec(Protocol):
-    """The wire form of frames and messages; ``wire/stream.py`` is the real one."""
+    """The wire form of frames and messages; ``wire/codec.py`` is the real one."""
 
     def encode(self, frame: ServerFrame) -> bytes:
         """One frame."""
@@ -55,18 +60,23 @@ class Outbox:
         *,
         max_replay_bytes: int,
         max_chunk_bytes: int,
+        max_waiting_bytes: int,
+        memory_is_scarce: Callable[[], bool],
         on_written: Callable[[InvokeHandler], None],
         wake: Callable[[], None],
     ) -> None:
         self._codec = codec
         self._max_replay_bytes = max_replay_bytes
         self._max_chunk_bytes = max_chunk_bytes
+        self._max_waiting_bytes = max_waiting_bytes
+        self._memory_is_scarce = memory_is_scarce
         self._on_written = on_written
         self._wake = wake
         self._control: deque[ServerFrame] = deque()
         self._frames: deque[ServerFrame] = deque()
         self._chunks: deque[bytes] = deque()
         self._transfers = 0
+        self._waiting_bytes = 0
         self._ring: deque[tuple[int, bytes]] = deque()
         self._ring_bytes = 0
         self.last_sequence = 0
@@ -76,6 +86,7 @@ class Outbox:
 
     def send(self, frame: ServerFrame, *, control: bool = False) -> None:
         """Queue a frame."""
+        self._waiting_bytes += _held_bytes(frame)
         (self._control if control else self._frames).append(frame)
         self._wake()
 
@@ -96,6 +107,33 @@ class Outbox:
         """Frames and pieces that wait to be written."""
         return len(self._control) + len(self._frames) + len(self._chunks)
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of outcomes that wait, and of messages that may have to be sent again."""
+        return self._waiting_bytes + self._ring_bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits that nothing more should be asked for."""
+        return (
+            self.backlog > MAX_BACKLOG
+            or self._waiting_bytes > self._max_waiting_bytes
+            or (self._waiting_bytes > 0 and self._memory_is_scarce())
+        )
+
+    @property
+    def has_room(self) -> bool:
+        """Whether what once was full has emptied enough."""
+        return not self.full and (
+            self.backlog < MAX_BACKLOG // 2 and self._waiting_bytes <= self._max_waiting_bytes // 2
+        )
+
+    def clear(self) -> None:
+        """Forget everything: nobody comes back for it."""
+        for waiting in (self._control, self._frames, self._chunks, self._ring):
+            waiting.clear()
+        self._waiting_bytes = self._ring_bytes = 0
+
     def next_message(self, acknowledged: int) -> tuple[int, bytes] | None:
         """The next numbered message; None when nothing waits."""
         frames: list[bytes] = []
@@ -108,7 +146,9 @@ class Outbox:
                 self._on_written(frame)
             room -= self._put(frame, frames)
         if self._chunks:
-            frames.append(self._chunks.popleft())
+            piece = self._chunks.popleft()
+            self._waiting_bytes -= len(piece)
+            frames.append(piece)
         if not frames:
             return None
         self.last_sequence += 1
@@ -152,12 +192,14 @@ class Outbox:
         if first > last_received + 1:
             self._ring.clear()
             self._ring_bytes = 0
+            self._waiting_bytes -= sum(map(len, self._chunks))
             self._chunks.clear()
             return ResumeOutcome.GAP, []
         return ResumeOutcome.RESUMED, [message for _, message in self._ring]
 
     def _put(self, frame: ServerFrame, frames: list[bytes]) -> int:
         data = self._codec.encode(frame)
+        self._waiting_bytes -= _held_bytes(frame)
         if len(data) <= self._max_chunk_bytes:
             frames.append(data)
             return len(data)
@@ -165,12 +207,19 @@ class Outbox:
         view = memoryview(data)
         for start in range(0, len(data), self._max_chunk_bytes):
             piece = bytes(view[start : start + self._max_chunk_bytes])
-            chunk = Chunk(self._transfers, len(data), piece)
-            self._chunks.append(self._codec.encode_chunk(chunk))
+            chunk = self._codec.encode_chunk(Chunk(self._transfers, len(data), piece))
+            self._waiting_bytes += len(chunk)
+            self._chunks.append(chunk)
         return 0
 
     def _keep(self, sequence: int, message: bytes) -> None:
         self._ring.append((sequence, message))
         self._ring_bytes += len(message)
-        while self._ring_bytes > self._max_replay_bytes:
+        limit = 0 if self._memory_is_scarce() else self._max_replay_bytes
+        while self._ring_bytes > limit:
             self._ring_bytes -= len(self._ring.popleft()[1])
+
+
+def _held_bytes(frame: ServerFrame) -> int:
+    """What a waiting frame keeps in memory, where that is much."""
+    return frame.held_bytes if type(frame) is CallCompleted else 0

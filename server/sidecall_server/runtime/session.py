@@ -115,6 +115,8 @@ class Session:
             codec,
             max_replay_bytes=self.limits.max_replay_bytes,
             max_chunk_bytes=self.limits.max_chunk_bytes,
+            max_waiting_bytes=self.limits.max_bytes_in_flight,
+            memory_is_scarce=registry.memory_is_scarce,
             on_written=self._invocation_written,
             wake=self._wake_writer,
         )
@@ -122,12 +124,13 @@ class Session:
             max_frame_bytes=self.limits.max_frame_bytes,
             max_chunk_bytes=self.limits.max_chunk_bytes,
             max_bytes=self.limits.max_bytes_in_flight,
+            make_room=registry.make_room,
         )
         self.last_sequence_received = 0
         self.connection: Connection | None = None
         self.open_calls: dict[CallReference, Call] = {}
         self.ended_calls: OrderedDict[CallReference, Call] = OrderedDict()
-        self._hooks: dict[HookPoint, tuple[HookDeclaration, ...]] = {}
+        self._hooks: tuple[HookDeclaration, ...] = ()
         self._gates: dict[str, Gate] = {}
         self._waiting_for_tool: dict[ToolName, list[Call]] = {}
         self._invocations: dict[bytes, Call] = {}
@@ -137,6 +140,8 @@ class Session:
         self._dispatched = 0
         self._bytes_in_flight = 0
         self._retained_bytes = 0
+        self._declared_bytes = 0
+        self._counted_bytes = 0
         self._held_record_bytes = 0
         self._ended_turns: OrderedDict[str, None] = OrderedDict()
         self._grace_timer: asyncio.TimerHandle | None = None
@@ -236,7 +241,7 @@ class Session:
         self._dispatched += 1
         taken = Call(self, frame, self._dispatched)
         self.open_calls[reference] = taken
-        self._bytes_in_flight += frame.size_bytes
+        self.hold(frame.size_bytes)
         self.registry.calls_in_flight += 1
         self.observer.call_dispatched(self, taken)
         taken.begin()
@@ -368,12 +373,35 @@ class Session:
 
     @property
     def bytes_in_flight(self) -> int:
-        """Bytes of the payloads of open calls."""
+        """Bytes of the payloads and answers of open calls."""
         return self._bytes_in_flight
+
+    def hold(self, size_bytes: int) -> None:
+        """An open call keeps so much more."""
+        self._bytes_in_flight += size_bytes
+        self.count_bytes()
+
+    def count_bytes(self) -> None:
+        """Keep the registry's account of all that the session holds, records aside."""
+        held = (
+            self._bytes_in_flight
+            + self._retained_bytes
+            + self._declared_bytes
+            + self.outbox.held_bytes
+            + self.transfers.held_bytes
+        )
+        self.registry.bytes_in_flight += held - self._counted_bytes
+        self._counted_bytes = held
+
+    def forget_ended_calls(self) -> None:
+        """Make room: ended calls are kept for reading only."""
+        self.ended_calls.clear()
+        self._retained_bytes = 0
+        self.count_bytes()
 
     def has_hooks(self, point: HookPoint) -> bool:
         """Whether any hook is declared there."""
-        return bool(self._hooks.get(point))
+        return any(hook.point is point for hook in self._hooks)
 
     def hook_timeout(self, point: HookPoint, view: HookView) -> float | None:
         """The time for the hooks that match, seconds; None: none matches."""
@@ -381,8 +409,8 @@ class Session:
         default = self.limits.default_hook_timeout_seconds
         times = [
             hook.timeout_seconds or default
-            for hook in self._hooks.get(point, ())
-            if hook.matches(names)
+            for hook in self._hooks
+            if hook.point is point and hook.matches(names)
         ]
         return max(times, default=None)
 
@@ -426,16 +454,17 @@ class Session:
         call.completed = completed_frame(call, self.options)
         self.send(call.completed)
         if outcome.lifecycle is not LifecycleFinish.NONE:
-            self.events.emit(CallFinished(call.reference, outcome, call.durations()))
+            self.events.emit(CallFinished(call.reference, outcome.brief, call.durations()))
         del self.open_calls[call.reference]
         waiting = self._waiting_for_tool.get(call.dispatch.call.tool_name)
         if waiting is not None and call in waiting:
             waiting.remove(call)
-        self._bytes_in_flight -= call.dispatch.size_bytes
+        self._bytes_in_flight -= call.held_bytes
         self.registry.call_ended()
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
         self._retain(call)
+        self.count_bytes()
         self.touch()
 
     def end_turn_fatally(self, call: Call) -> None:
@@ -450,29 +479,21 @@ class Session:
         """Take the agent's tools and hooks in place of those declared before.
 
         Raises:
-            ResourceExhausted: too many (TOOL_LIMIT).
+            ResourceExhausted: too many (TOOL_LIMIT), or no room for them (BUFFER_LIMIT).
         """
-        declared = {tool.tool_name: tool for tool in tools}
-        self._check_declarations(len(declared))
-        self.tools = declared
-        self._set_hooks(hooks)
-        self._wake_waiting()
+        self._take_declarations({tool.tool_name: tool for tool in tools}, tuple(hooks))
 
     def update_tools(self, update: UpdateTools) -> None:
         """Change what is declared.
 
         Raises:
-            ResourceExhausted: too many (TOOL_LIMIT).
+            ResourceExhausted: too many (TOOL_LIMIT), or no room for them (BUFFER_LIMIT).
         """
         declared = dict(self.tools)
         for name in update.remove:
             declared.pop(name, None)
         declared.update((tool.tool_name, tool) for tool in update.upsert)
-        self._check_declarations(len(declared))
-        self.tools = declared
-        if update.hooks is not None:
-            self._set_hooks(update.hooks)
-        self._wake_waiting()
+        self._take_declarations(declared, self._hooks if update.hooks is None else update.hooks)
 
     # --- life -------------------------------------------------------------------------
 
@@ -506,6 +527,8 @@ class Session:
         if self.connection is not connection:
             return
         self.connection = None
+        if self.state is SessionState.CLOSED:
+            self._forget_frames()
         if self.state is SessionState.ATTACHED:
             self._move_to(SessionState.DETACHED)
             self._grace_timer = self.call_later(self.limits.resume_grace_seconds, self._grace_ended)
@@ -532,9 +555,13 @@ class Session:
         self.recorder = Recorder()
         self._count_record_bytes()
         self.transfers.clear()
+        self.tools, self._hooks, self._declared_bytes = {}, (), 0
         self.registry.session_closed(self)
         if self.connection is not None:
             self.connection.end(closed_error(self.id))
+        else:
+            self._forget_frames()
+        self.count_bytes()
         return aborted
 
     def require_open(self) -> None:
@@ -548,6 +575,11 @@ class Session:
         self.last_used_at = self.clock()
 
     # --- details ----------------------------------------------------------------------
+
+    def _forget_frames(self) -> None:
+        """Nobody comes back to read them."""
+        self.outbox.clear()
+        self.count_bytes()
 
     def _recorder_enabled(self, turn_options: TurnOptions | None) -> bool:
         enabled = turn_options.recorder_enabled if turn_options is not None else None
@@ -603,6 +635,7 @@ class Session:
                 subject="max_bytes_in_flight",
                 retry_after_seconds=1.0,
             )
+        self.registry.make_room(frame.size_bytes)
 
     def _cancel_one(
         self, reference: CallReference, reason: AbortReason, wait: bool
@@ -640,13 +673,13 @@ class Session:
 
     def _retain(self, call: Call) -> None:
         self.ended_calls[call.reference] = call
-        self._retained_bytes += call.result_bytes
+        self._retained_bytes += call.held_bytes
         while self.ended_calls and (
             len(self.ended_calls) > self.limits.max_retained_calls
             or self._retained_bytes > self.limits.max_retained_bytes
         ):
             _, oldest = self.ended_calls.popitem(last=False)
-            self._retained_bytes -= oldest.result_bytes
+            self._retained_bytes -= oldest.held_bytes
 
     def _remember_ended(self, turn_id: str) -> None:
         self._ended_turns[turn_id] = None
@@ -654,25 +687,27 @@ class Session:
         if len(self._ended_turns) > MAX_ENDED_TURNS:
             self._ended_turns.popitem(last=False)
 
-    def _check_declarations(self, count: int) -> None:
-        if count > self.limits.max_declarations:
-            raise ResourceExhausted(
-                f"{count} tools or hooks are above max_declarations"
-                f" ({self.limits.max_declarations}); declare fewer",
-                reason=Reason.TOOL_LIMIT,
-                subject="max_declarations",
-            )
-
-    def _set_hooks(self, hooks: Iterable[HookDeclaration]) -> None:
-        declared = tuple(hooks)
-        self._check_declarations(len(declared))
-        self._hooks = {
-            point: tuple(hook for hook in declared if hook.point is point) for point in HookPoint
-        }
-
-    def _wake_waiting(self) -> None:
+    def _take_declarations(
+        self, tools: dict[ToolName, ToolDeclaration], hooks: Sequence[HookDeclaration]
+    ) -> None:
+        limit = self.limits.max_declarations
+        for count in (len(tools), sum(max(1, len(hook.matchers)) for hook in hooks)):
+            if count > limit:
+                raise ResourceExhausted(
+                    f"{count} tools, or hooks with their matchers, are above max_declarations"
+                    f" ({limit}); declare fewer",
+                    reason=Reason.TOOL_LIMIT,
+                    subject="max_declarations",
+                )
+        declared_bytes = sum(tool.size_bytes for tool in tools.values())
+        declared_bytes += sum(hook.size_bytes for hook in hooks)
+        self.registry.make_room(declared_bytes - self._declared_bytes)
+        self.tools = tools
+        self._hooks = tuple(hooks)
+        self._declared_bytes = declared_bytes
+        self.count_bytes()
         for name in list(self._waiting_for_tool):
-            tool = self.tools.get(name)
+            tool = tools.get(name)
             if tool is None or tool.ready:
                 for call in self._waiting_for_tool.pop(name):
                     if call.phase is Phase.READINESS:

@@ -47,6 +47,8 @@ class Sessions:
         self.observer = observer
         self.calls_in_flight = 0
         self.record_bytes = 0
+        self.bytes_in_flight = 0
+        """What all sessions hold together, records aside."""
         self._drain_deadline: float | None = None
         self._sessions: dict[str, Session] = {}
         self._closed: OrderedDict[str, None] = OrderedDict()
@@ -63,6 +65,32 @@ class Sessions:
     def record_allowance_bytes(self) -> int:
         """Bytes that records of all sessions may still take."""
         return max(0, self.limits.max_record_bytes_total - self.record_bytes)
+
+    def memory_is_scarce(self) -> bool:
+        """Whether sessions hold as much as they may."""
+        return self.bytes_in_flight >= self.limits.max_bytes_in_flight_total
+
+    def make_room(self, size_bytes: int) -> None:
+        """Let a session hold so much more; for it ended calls are forgotten, the oldest first.
+
+        Raises:
+            ResourceExhausted: there is no room (BUFFER_LIMIT).
+        """
+        limit = self.limits.max_bytes_in_flight_total
+        if self.bytes_in_flight + size_bytes <= limit:
+            return
+        for session in self._sessions.values():
+            if session.ended_calls:
+                session.forget_ended_calls()
+                if self.bytes_in_flight + size_bytes <= limit:
+                    return
+        raise ResourceExhausted(
+            f"all sessions hold {self.bytes_in_flight} bytes, max_bytes_in_flight_total is"
+            f" {limit}; wait for calls to end",
+            reason=Reason.BUFFER_LIMIT,
+            subject="max_bytes_in_flight_total",
+            retry_after_seconds=1.0,
+        )
 
     def __len__(self) -> int:
         return len(self._sessions) - len(self._closed)
@@ -229,8 +257,10 @@ class Sessions:
         return max(0.0, self._drain_deadline - asyncio.get_running_loop().time())
 
     def _forget(self, session_id: str) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
         self._closed.pop(session_id, None)
+        if session is not None:
+            session.forget_ended_calls()
 
     def _arm_idle_timer(self) -> None:
         if self._idle_timer is None and self.limits.session_idle_timeout_seconds > 0:

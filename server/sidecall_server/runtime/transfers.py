@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
-from sidecall_server.domain.errors import InvalidArgument, Reason, ResourceExhausted
+from sidecall_server.domain.errors import DomainError, InvalidArgument, Reason, ResourceExhausted
 from sidecall_server.domain.frames import Chunk
 
 
@@ -13,10 +14,19 @@ class Transfers:
 
     max_open = 64
 
-    def __init__(self, *, max_frame_bytes: int, max_chunk_bytes: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        *,
+        max_frame_bytes: int,
+        max_chunk_bytes: int,
+        max_bytes: int,
+        make_room: Callable[[int], None],
+    ) -> None:
+        """`make_room` raises ResourceExhausted where all sessions together hold too much."""
         self._max_frame_bytes = max_frame_bytes
         self._max_chunk_bytes = max_chunk_bytes
         self._max_bytes = max_bytes
+        self._make_room = make_room
         self._open: OrderedDict[int, bytearray] = OrderedDict()
         self._sizes: dict[int, int] = {}
         self.held_bytes = 0
@@ -77,9 +87,13 @@ class Transfers:
                 reason=Reason.BUFFER_LIMIT,
                 subject="max_bytes_in_flight",
             )
-        if problem is not None:
+        try:
+            if problem is not None:
+                raise problem
+            self._make_room(len(chunk.data))
+        except DomainError:
             self._drop(chunk.transfer_id)
-            raise problem
+            raise
 
     def _drop(self, transfer_id: int) -> None:
         parts = self._open.pop(transfer_id, None)

@@ -191,7 +191,7 @@ def _hook_verdict(message: pb.HookVerdict, path: str, size: int) -> HookVerdict:
     elif kind == "failed":
         verdict = HookFailed(decode_lossy(message.failed.message))
     contexts = tuple(decode_lossy(context) for context in message.additional_contexts)
-    return HookVerdict(token, verdict, contexts)
+    return HookVerdict(token, verdict, contexts, size)
 
 
 def _rewrite(message: pb.Rewrite) -> Verdict:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sidecall.v1 import recorder_service_pb2 as pb
 
-from sidecall_server.domain.limits import MAX_ID_BYTES
+from sidecall_server.domain.limits import TEXT_LIMITS
 from sidecall_server.domain.recorder import AttachedItem, Attachment, PromptOutput
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
@@ -19,8 +19,6 @@ _FORMATS: Final[Mapping[int, str]] = {
     pb.EXECUTED_TOOL_CALL_FORMAT_JSON: "json",
 }
 ALL_FORMATS: Final = frozenset(_FORMATS)
-_SURELY_SHORT_CHARACTERS: Final = MAX_ID_BYTES // 4
-"""So many characters are no more than MAX_ID_BYTES, whichever they are."""
 
 
 def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptOutput]:
@@ -28,6 +26,7 @@ def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptO
     problems = Problems()
     outputs: list[PromptOutput] = []
     append, kinds = outputs.append, PAYLOAD_KINDS
+    surely_short = TEXT_LIMITS.max_id_bytes // 4  # characters, whichever they are
     for index, message in enumerate(messages):
         kind = kinds.get(message.kind)
         has = message.HasField
@@ -37,9 +36,9 @@ def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptO
         # Prompts are long: only what may be wrong is looked at closely.
         if (
             kind is None
-            or len(call_id or "") > _SURELY_SHORT_CHARACTERS
-            or len(turn_id or "") > _SURELY_SHORT_CHARACTERS
-            or len(item_id or "") > _SURELY_SHORT_CHARACTERS
+            or len(call_id or "") > surely_short
+            or len(turn_id or "") > surely_short
+            or len(item_id or "") > surely_short
         ):
             at = f"{path}[{index}]"
             with problems:

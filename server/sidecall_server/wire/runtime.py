@@ -14,7 +14,6 @@ from sidecall_server.domain.frames import (
     CancelledCall,
     CancelTarget,
 )
-from sidecall_server.domain.limits import MAX_ID_BYTES, MAX_TOOL_NAME_BYTES
 from sidecall_server.domain.prompt import (
     NormalisedPrompt,
     OutlineEntry,
@@ -87,6 +86,7 @@ def write_limits(limits: RuntimeLimits) -> pb.RuntimeLimits:
         max_calls_in_flight=limits.max_calls_in_flight,
         max_calls_in_flight_total=limits.max_calls_in_flight_total,
         max_bytes_in_flight=limits.max_bytes_in_flight,
+        max_bytes_in_flight_total=limits.max_bytes_in_flight_total,
         max_replay_bytes=limits.max_replay_bytes,
         max_message_bytes=limits.max_message_bytes,
         max_chunk_bytes=limits.max_chunk_bytes,
@@ -96,8 +96,8 @@ def write_limits(limits: RuntimeLimits) -> pb.RuntimeLimits:
         max_retained_bytes=limits.max_retained_bytes,
         max_watchers=limits.max_watchers,
         max_watcher_events=limits.max_watcher_events,
-        max_id_bytes=MAX_ID_BYTES,
-        max_tool_name_bytes=MAX_TOOL_NAME_BYTES,
+        max_id_bytes=limits.max_id_bytes,
+        max_tool_name_bytes=limits.max_tool_name_bytes,
         max_record_bytes_total=limits.max_record_bytes_total,
         resume_grace=write_duration(limits.resume_grace_seconds),
         session_idle_timeout=write_duration(limits.session_idle_timeout_seconds),

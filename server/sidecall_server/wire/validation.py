@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from sidecall_server.domain.errors import FieldViolation, InvalidArgument, Reason
 from sidecall_server.domain.json_text import JsonError
-from sidecall_server.domain.limits import MAX_ID_BYTES, MAX_UINT64, NANOSECONDS_PER_SECOND
+from sidecall_server.domain.limits import MAX_UINT64, NANOSECONDS_PER_SECOND, TEXT_LIMITS
 from sidecall_server.domain.values import utf8_size
 
 T = TypeVar("T")
@@ -129,8 +129,8 @@ def read_text(data: bytes, path: str) -> str:
 
 def read_id(text: str, path: str) -> str:
     """An id that may be empty."""
-    if utf8_size(text) > MAX_ID_BYTES:
-        raise InvalidArgument.of(path, f"must be at most {MAX_ID_BYTES} bytes of UTF-8")
+    if utf8_size(text) > TEXT_LIMITS.max_id_bytes:
+        raise InvalidArgument.of(path, f"must be at most {TEXT_LIMITS.max_id_bytes} bytes of UTF-8")
     return text
 
 

@@ -29,7 +29,7 @@ from sidecall.v1 import tool_call_pb2 as sidecall_dot_v1_dot_tool__call__pb2
 from sidecall.v1 import tool_output_pb2 as sidecall_dot_v1_dot_tool__output__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sidecall/v1/runtime_service.proto\x12\x0bsidecall.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1esidecall/v1/call_outcome.proto\x1a sidecall/v1/runtime_stream.proto\x1a\x1bsidecall/v1/tool_call.proto\x1a\x1dsidecall/v1/tool_output.proto\"\x17\n\x15GetRuntimeInfoRequest\"\x89\x06\n\rRuntimeLimits\x12\x14\n\x0cmax_sessions\x18\x01 \x01(\r\x12\x1b\n\x13max_calls_in_flight\x18\x02 \x01(\r\x12!\n\x19max_calls_in_flight_total\x18\x03 \x01(\r\x12\x1b\n\x13max_bytes_in_flight\x18\x04 \x01(\x04\x12\x18\n\x10max_replay_bytes\x18\x05 \x01(\x04\x12\x19\n\x11max_message_bytes\x18\x06 \x01(\x04\x12\x17\n\x0fmax_chunk_bytes\x18\x07 \x01(\x04\x12\x17\n\x0fmax_frame_bytes\x18\x08 \x01(\x04\x12\x18\n\x10max_declarations\x18\t \x01(\r\x12\x1a\n\x12max_retained_calls\x18\n \x01(\r\x12\x1a\n\x12max_retained_bytes\x18\x0b \x01(\x04\x12\x14\n\x0cmax_watchers\x18\x0c \x01(\r\x12\x1a\n\x12max_watcher_events\x18\r \x01(\r\x12\x14\n\x0cmax_id_bytes\x18\x0e \x01(\r\x12\x1b\n\x13max_tool_name_bytes\x18\x0f \x01(\r\x12\x1e\n\x16max_record_bytes_total\x18\x10 \x01(\x04\x12/\n\x0cresume_grace\x18\x11 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x37\n\x14session_idle_timeout\x18\x12 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12heartbeat_interval\x18\x13 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x34\n\x11heartbeat_timeout\x18\x14 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x37\n\x14max_teardown_timeout\x18\x15 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x37\n\x14\x64\x65\x66\x61ult_hook_timeout\x18\x16 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xdc\x01\n\x16GetRuntimeInfoResponse\x12\x16\n\x0eserver_version\x18\x01 \x01(\t\x12\x1a\n\x12server_instance_id\x18\x02 \x01(\t\x12\x19\n\x11protocol_versions\x18\x03 \x03(\r\x12\x10\n\x08\x66\x65\x61tures\x18\x04 \x03(\t\x12*\n\x06limits\x18\x05 \x01(\x0b\x32\x1a.sidecall.v1.RuntimeLimits\x12\x10\n\x08\x64raining\x18\x06 \x01(\x08\x12#\n\x1brecorder_enabled_by_default\x18\x07 \x01(\x08\"}\n\x12GetToolCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12(\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.sidecall.v1.CallReference\x12)\n\x05views\x18\x03 \x01(\x0b\x32\x1a.sidecall.v1.ViewSelection\"y\n\x13GetToolCallResponse\x12)\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1b.sidecall.v1.ToolCallStatus\x12\x37\n\x0bprojections\x18\x02 \x01(\x0b\x32\".sidecall.v1.ToolOutputProjections\"\x7f\n\x14ListToolCallsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07turn_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x1b\n\x13include_projections\x18\x05 \x01(\x08\"a\n\x15ListToolCallsResponse\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32 .sidecall.v1.GetToolCallResponse\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"V\n\x15\x43\x61ncelToolCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12)\n\x06target\x18\x02 \x01(\x0b\x32\x19.sidecall.v1.CancelTarget\"C\n\x16\x43\x61ncelToolCallResponse\x12)\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x1a.sidecall.v1.CancelledCall\"o\n\x0cOutlineEntry\x12(\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x18.sidecall.v1.OutlineCallH\x00\x12,\n\x06output\x18\x02 \x01(\x0b\x32\x1a.sidecall.v1.OutlineOutputH\x00\x42\x07\n\x05\x65ntry\"_\n\x0bOutlineCall\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.sidecall.v1.PayloadKind\x12\x0f\n\x07\x63\x61ll_id\x18\x02 \x01(\t\x12\x17\n\x0fserver_executed\x18\x03 \x01(\x08\"a\n\rOutlineOutput\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.sidecall.v1.PayloadKind\x12\x0f\n\x07\x63\x61ll_id\x18\x02 \x01(\t\x12\x17\n\x0fserver_executed\x18\x03 \x01(\x08\"D\n\x16NormalizePromptRequest\x12*\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x19.sidecall.v1.OutlineEntry\"r\n\rMissingOutput\x12\x13\n\x0b\x65ntry_index\x18\x01 \x01(\r\x12\x30\n\rresponse_item\x18\x02 \x01(\x0b\x32\x19.sidecall.v1.ResponseItem\x12\x1a\n\x12response_item_json\x18\x03 \x01(\x0c\"l\n\x17NormalizePromptResponse\x12\x33\n\x0fmissing_outputs\x18\x01 \x03(\x0b\x32\x1a.sidecall.v1.MissingOutput\x12\x1c\n\x14orphan_entry_indexes\x18\x02 \x03(\r2\x98\x04\n\x0eRuntimeService\x12Y\n\x0eGetRuntimeInfo\x12\".sidecall.v1.GetRuntimeInfoRequest\x1a#.sidecall.v1.GetRuntimeInfoResponse\x12H\n\x07\x43onnect\x12\x1b.sidecall.v1.ConnectRequest\x1a\x1c.sidecall.v1.ConnectResponse(\x01\x30\x01\x12P\n\x0bGetToolCall\x12\x1f.sidecall.v1.GetToolCallRequest\x1a .sidecall.v1.GetToolCallResponse\x12V\n\rListToolCalls\x12!.sidecall.v1.ListToolCallsRequest\x1a\".sidecall.v1.ListToolCallsResponse\x12Y\n\x0e\x43\x61ncelToolCall\x12\".sidecall.v1.CancelToolCallRequest\x1a#.sidecall.v1.CancelToolCallResponse\x12\\\n\x0fNormalizePrompt\x12#.sidecall.v1.NormalizePromptRequest\x1a$.sidecall.v1.NormalizePromptResponseB?Z=github.com/sidecall/sidecall/clients/go/sidecallv1;sidecallv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sidecall/v1/runtime_service.proto\x12\x0bsidecall.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1esidecall/v1/call_outcome.proto\x1a sidecall/v1/runtime_stream.proto\x1a\x1bsidecall/v1/tool_call.proto\x1a\x1dsidecall/v1/tool_output.proto\"\x17\n\x15GetRuntimeInfoRequest\"\xac\x06\n\rRuntimeLimits\x12\x14\n\x0cmax_sessions\x18\x01 \x01(\r\x12\x1b\n\x13max_calls_in_flight\x18\x02 \x01(\r\x12!\n\x19max_calls_in_flight_total\x18\x03 \x01(\r\x12\x1b\n\x13max_bytes_in_flight\x18\x04 \x01(\x04\x12\x18\n\x10max_replay_bytes\x18\x05 \x01(\x04\x12\x19\n\x11max_message_bytes\x18\x06 \x01(\x04\x12\x17\n\x0fmax_chunk_bytes\x18\x07 \x01(\x04\x12\x17\n\x0fmax_frame_bytes\x18\x08 \x01(\x04\x12\x18\n\x10max_declarations\x18\t \x01(\r\x12\x1a\n\x12max_retained_calls\x18\n \x01(\r\x12\x1a\n\x12max_retained_bytes\x18\x0b \x01(\x04\x12\x14\n\x0cmax_watchers\x18\x0c \x01(\r\x12\x1a\n\x12max_watcher_events\x18\r \x01(\r\x12\x14\n\x0cmax_id_bytes\x18\x0e \x01(\r\x12\x1b\n\x13max_tool_name_bytes\x18\x0f \x01(\r\x12\x1e\n\x16max_record_bytes_total\x18\x10 \x01(\x04\x12/\n\x0cresume_grace\x18\x11 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x37\n\x14session_idle_timeout\x18\x12 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12heartbeat_interval\x18\x13 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x34\n\x11heartbeat_timeout\x18\x14 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x37\n\x14max_teardown_timeout\x18\x15 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x37\n\x14\x64\x65\x66\x61ult_hook_timeout\x18\x16 \x01(\x0b\x32\x19.google.protobuf.Duration\x12!\n\x19max_bytes_in_flight_total\x18\x17 \x01(\x04\"\xdc\x01\n\x16GetRuntimeInfoResponse\x12\x16\n\x0eserver_version\x18\x01 \x01(\t\x12\x1a\n\x12server_instance_id\x18\x02 \x01(\t\x12\x19\n\x11protocol_versions\x18\x03 \x03(\r\x12\x10\n\x08\x66\x65\x61tures\x18\x04 \x03(\t\x12*\n\x06limits\x18\x05 \x01(\x0b\x32\x1a.sidecall.v1.RuntimeLimits\x12\x10\n\x08\x64raining\x18\x06 \x01(\x08\x12#\n\x1brecorder_enabled_by_default\x18\x07 \x01(\x08\"}\n\x12GetToolCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12(\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.sidecall.v1.CallReference\x12)\n\x05views\x18\x03 \x01(\x0b\x32\x1a.sidecall.v1.ViewSelection\"y\n\x13GetToolCallResponse\x12)\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1b.sidecall.v1.ToolCallStatus\x12\x37\n\x0bprojections\x18\x02 \x01(\x0b\x32\".sidecall.v1.ToolOutputProjections\"\x7f\n\x14ListToolCallsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07turn_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x1b\n\x13include_projections\x18\x05 \x01(\x08\"a\n\x15ListToolCallsResponse\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32 .sidecall.v1.GetToolCallResponse\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"V\n\x15\x43\x61ncelToolCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12)\n\x06target\x18\x02 \x01(\x0b\x32\x19.sidecall.v1.CancelTarget\"C\n\x16\x43\x61ncelToolCallResponse\x12)\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x1a.sidecall.v1.CancelledCall\"o\n\x0cOutlineEntry\x12(\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x18.sidecall.v1.OutlineCallH\x00\x12,\n\x06output\x18\x02 \x01(\x0b\x32\x1a.sidecall.v1.OutlineOutputH\x00\x42\x07\n\x05\x65ntry\"_\n\x0bOutlineCall\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.sidecall.v1.PayloadKind\x12\x0f\n\x07\x63\x61ll_id\x18\x02 \x01(\t\x12\x17\n\x0fserver_executed\x18\x03 \x01(\x08\"a\n\rOutlineOutput\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.sidecall.v1.PayloadKind\x12\x0f\n\x07\x63\x61ll_id\x18\x02 \x01(\t\x12\x17\n\x0fserver_executed\x18\x03 \x01(\x08\"D\n\x16NormalizePromptRequest\x12*\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x19.sidecall.v1.OutlineEntry\"r\n\rMissingOutput\x12\x13\n\x0b\x65ntry_index\x18\x01 \x01(\r\x12\x30\n\rresponse_item\x18\x02 \x01(\x0b\x32\x19.sidecall.v1.ResponseItem\x12\x1a\n\x12response_item_json\x18\x03 \x01(\x0c\"l\n\x17NormalizePromptResponse\x12\x33\n\x0fmissing_outputs\x18\x01 \x03(\x0b\x32\x1a.sidecall.v1.MissingOutput\x12\x1c\n\x14orphan_entry_indexes\x18\x02 \x03(\r2\x98\x04\n\x0eRuntimeService\x12Y\n\x0eGetRuntimeInfo\x12\".sidecall.v1.GetRuntimeInfoRequest\x1a#.sidecall.v1.GetRuntimeInfoResponse\x12H\n\x07\x43onnect\x12\x1b.sidecall.v1.ConnectRequest\x1a\x1c.sidecall.v1.ConnectResponse(\x01\x30\x01\x12P\n\x0bGetToolCall\x12\x1f.sidecall.v1.GetToolCallRequest\x1a .sidecall.v1.GetToolCallResponse\x12V\n\rListToolCalls\x12!.sidecall.v1.ListToolCallsRequest\x1a\".sidecall.v1.ListToolCallsResponse\x12Y\n\x0e\x43\x61ncelToolCall\x12\".sidecall.v1.CancelToolCallRequest\x1a#.sidecall.v1.CancelToolCallResponse\x12\\\n\x0fNormalizePrompt\x12#.sidecall.v1.NormalizePromptRequest\x1a$.sidecall.v1.NormalizePromptResponseB?Z=github.com/sidecall/sidecall/clients/go/sidecallv1;sidecallv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,33 +40,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETRUNTIMEINFOREQUEST']._serialized_start=208
   _globals['_GETRUNTIMEINFOREQUEST']._serialized_end=231
   _globals['_RUNTIMELIMITS']._serialized_start=234
-  _globals['_RUNTIMELIMITS']._serialized_end=1011
-  _globals['_GETRUNTIMEINFORESPONSE']._serialized_start=1014
-  _globals['_GETRUNTIMEINFORESPONSE']._serialized_end=1234
-  _globals['_GETTOOLCALLREQUEST']._serialized_start=1236
-  _globals['_GETTOOLCALLREQUEST']._serialized_end=1361
-  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1363
-  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1484
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1486
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1613
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1615
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1712
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=1714
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=1800
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=1802
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=1869
-  _globals['_OUTLINEENTRY']._serialized_start=1871
-  _globals['_OUTLINEENTRY']._serialized_end=1982
-  _globals['_OUTLINECALL']._serialized_start=1984
-  _globals['_OUTLINECALL']._serialized_end=2079
-  _globals['_OUTLINEOUTPUT']._serialized_start=2081
-  _globals['_OUTLINEOUTPUT']._serialized_end=2178
-  _globals['_NORMALIZEPROMPTREQUEST']._serialized_start=2180
-  _globals['_NORMALIZEPROMPTREQUEST']._serialized_end=2248
-  _globals['_MISSINGOUTPUT']._serialized_start=2250
-  _globals['_MISSINGOUTPUT']._serialized_end=2364
-  _globals['_NORMALIZEPROMPTRESPONSE']._serialized_start=2366
-  _globals['_NORMALIZEPROMPTRESPONSE']._serialized_end=2474
-  _globals['_RUNTIMESERVICE']._serialized_start=2477
-  _globals['_RUNTIMESERVICE']._serialized_end=3013
+  _globals['_RUNTIMELIMITS']._serialized_end=1046
+  _globals['_GETRUNTIMEINFORESPONSE']._serialized_start=1049
+  _globals['_GETRUNTIMEINFORESPONSE']._serialized_end=1269
+  _globals['_GETTOOLCALLREQUEST']._serialized_start=1271
+  _globals['_GETTOOLCALLREQUEST']._serialized_end=1396
+  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1398
+  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1519
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1521
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1648
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1650
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1747
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=1749
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=1835
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=1837
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=1904
+  _globals['_OUTLINEENTRY']._serialized_start=1906
+  _globals['_OUTLINEENTRY']._serialized_end=2017
+  _globals['_OUTLINECALL']._serialized_start=2019
+  _globals['_OUTLINECALL']._serialized_end=2114
+  _globals['_OUTLINEOUTPUT']._serialized_start=2116
+  _globals['_OUTLINEOUTPUT']._serialized_end=2213
+  _globals['_NORMALIZEPROMPTREQUEST']._serialized_start=2215
+  _globals['_NORMALIZEPROMPTREQUEST']._serialized_end=2283
+  _globals['_MISSINGOUTPUT']._serialized_start=2285
+  _globals['_MISSINGOUTPUT']._serialized_end=2399
+  _globals['_NORMALIZEPROMPTRESPONSE']._serialized_start=2401
+  _globals['_NORMALIZEPROMPTRESPONSE']._serialized_end=2509
+  _globals['_RUNTIMESERVICE']._serialized_start=2512
+  _globals['_RUNTIMESERVICE']._serialized_end=3048
 # @@protoc_insertion_point(module_scope)

@@ -68,6 +68,7 @@ class RuntimeLimits(_message.Message):
     HEARTBEAT_TIMEOUT_FIELD_NUMBER: _builtins.int
     MAX_TEARDOWN_TIMEOUT_FIELD_NUMBER: _builtins.int
     DEFAULT_HOOK_TIMEOUT_FIELD_NUMBER: _builtins.int
+    MAX_BYTES_IN_FLIGHT_TOTAL_FIELD_NUMBER: _builtins.int
     max_sessions: _builtins.int
     """Sessions at a time."""
     max_calls_in_flight: _builtins.int
@@ -75,7 +76,9 @@ class RuntimeLimits(_message.Message):
     max_calls_in_flight_total: _builtins.int
     """Open calls of all sessions."""
     max_bytes_in_flight: _builtins.int
-    """Bytes of the payloads and results of one session's open calls."""
+    """Bytes of the payloads and answers of one session's open calls. As many may wait to be written
+    to its agent, and be under way in pieces.
+    """
     max_replay_bytes: _builtins.int
     """Bytes of the frames one session keeps for a client that has not acknowledged them."""
     max_message_bytes: _builtins.int
@@ -85,7 +88,7 @@ class RuntimeLimits(_message.Message):
     max_frame_bytes: _builtins.int
     """Bytes of one frame that comes in chunks."""
     max_declarations: _builtins.int
-    """Tools and hooks that a session may declare."""
+    """Tools that a session may declare, and hooks with their matchers."""
     max_retained_calls: _builtins.int
     """Ended calls of a session that are kept to be read."""
     max_retained_bytes: _builtins.int
@@ -100,6 +103,10 @@ class RuntimeLimits(_message.Message):
     """Bytes of a tool name."""
     max_record_bytes_total: _builtins.int
     """Bytes of the records of all sessions; beyond it records are markers."""
+    max_bytes_in_flight_total: _builtins.int
+    """Bytes that all sessions hold together: open and ended calls, what waits to be written or may
+    have to be sent again, transfers under way, declarations. Ended calls are forgotten first.
+    """
     @_builtins.property
     def resume_grace(self) -> _duration_pb2.Duration:
         """How long a lost agent may take to come back."""
@@ -149,10 +156,11 @@ class RuntimeLimits(_message.Message):
         heartbeat_timeout: _duration_pb2.Duration | None = ...,
         max_teardown_timeout: _duration_pb2.Duration | None = ...,
         default_hook_timeout: _duration_pb2.Duration | None = ...,
+        max_bytes_in_flight_total: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["default_hook_timeout", b"default_hook_timeout", "heartbeat_interval", b"heartbeat_interval", "heartbeat_timeout", b"heartbeat_timeout", "max_teardown_timeout", b"max_teardown_timeout", "resume_grace", b"resume_grace", "session_idle_timeout", b"session_idle_timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_hook_timeout", b"default_hook_timeout", "heartbeat_interval", b"heartbeat_interval", "heartbeat_timeout", b"heartbeat_timeout", "max_bytes_in_flight", b"max_bytes_in_flight", "max_calls_in_flight", b"max_calls_in_flight", "max_calls_in_flight_total", b"max_calls_in_flight_total", "max_chunk_bytes", b"max_chunk_bytes", "max_declarations", b"max_declarations", "max_frame_bytes", b"max_frame_bytes", "max_id_bytes", b"max_id_bytes", "max_message_bytes", b"max_message_bytes", "max_record_bytes_total", b"max_record_bytes_total", "max_replay_bytes", b"max_replay_bytes", "max_retained_bytes", b"max_retained_bytes", "max_retained_calls", b"max_retained_calls", "max_sessions", b"max_sessions", "max_teardown_timeout", b"max_teardown_timeout", "max_tool_name_bytes", b"max_tool_name_bytes", "max_watcher_events", b"max_watcher_events", "max_watchers", b"max_watchers", "resume_grace", b"resume_grace", "session_idle_timeout", b"session_idle_timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_hook_timeout", b"default_hook_timeout", "heartbeat_interval", b"heartbeat_interval", "heartbeat_timeout", b"heartbeat_timeout", "max_bytes_in_flight", b"max_bytes_in_flight", "max_bytes_in_flight_total", b"max_bytes_in_flight_total", "max_calls_in_flight", b"max_calls_in_flight", "max_calls_in_flight_total", b"max_calls_in_flight_total", "max_chunk_bytes", b"max_chunk_bytes", "max_declarations", b"max_declarations", "max_frame_bytes", b"max_frame_bytes", "max_id_bytes", b"max_id_bytes", "max_message_bytes", b"max_message_bytes", "max_record_bytes_total", b"max_record_bytes_total", "max_replay_bytes", b"max_replay_bytes", "max_retained_bytes", b"max_retained_bytes", "max_retained_calls", b"max_retained_calls", "max_sessions", b"max_sessions", "max_teardown_timeout", b"max_teardown_timeout", "max_tool_name_bytes", b"max_tool_name_bytes", "max_watcher_events", b"max_watcher_events", "max_watchers", b"max_watchers", "resume_grace", b"resume_grace", "session_idle_timeout", b"session_idle_timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -787,7 +787,7 @@ class CallFinished(_message.Message):
 
     @_builtins.property
     def outcome(self) -> _call_outcome_pb2.CallOutcome:
-        """The outcome."""
+        """The outcome; of its text the first 1,024 characters."""
 
     @_builtins.property
     def durations(self) -> _call_outcome_pb2.CallDurations:
