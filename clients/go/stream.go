@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -210,6 +211,7 @@ func (a *Agent) write(attached *attachment) {
 			case <-attached.ctx.Done():
 				return
 			case <-a.wake:
+				runtime.Gosched() // who is about to send now travels in the same message
 				continue
 			case <-idle.C:
 				message = a.heartbeat()
