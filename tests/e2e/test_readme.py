@@ -85,6 +85,7 @@ def test_readme_shows_list_describe_and_the_main_rpcs() -> None:
 
 def test_the_program_in_readme_is_the_example_and_runs() -> None:
     assert MINIMAL.read_text() in blocks("python")
+    assert MINIMAL.read_text() in (ROOT / "clients/python/README.md").read_text()
     run = subprocess.run(
         [sys.executable, str(MINIMAL)],
         env=environment(),
@@ -101,9 +102,18 @@ def test_the_program_in_readme_is_the_example_and_runs() -> None:
     ]
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)]+)\)", README))))
-def test_every_link_leads_somewhere(link: str) -> None:
-    assert (ROOT / link).exists()
+DOCUMENTS = sorted(
+    document
+    for pattern in ("*.md", "clients/*.md", "clients/*/*.md", "deploy/**/*.md", "tests/**/*.md")
+    for document in ROOT.glob(pattern)
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
+    broken = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    assert not broken
 
 
 def test_the_demo_comes_out_as_it_must() -> None:

@@ -1,7 +1,8 @@
 """Where the sidecar is, and how to reach it.
 
-``unix:///path`` or ``host:port``; where the caller does not say it `SIDECALL_ENDPOINT` does,
-else it is where `sidecall serve` listens by default. `SIDECALL_TOKEN` holds a bearer token.
+``unix:///path``, ``host:port`` or ``tls://host:port``; where the caller does not say it
+`SIDECALL_ENDPOINT` does, else it is where `sidecall serve` listens by default. `SIDECALL_TOKEN`
+holds a bearer token.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import grpc.aio
 
 ENDPOINT_VARIABLE = "SIDECALL_ENDPOINT"
 TOKEN_VARIABLE = "SIDECALL_TOKEN"
+TLS_SCHEME = "tls://"
 
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
@@ -37,8 +39,8 @@ class Endpoint:
     """A sidecar's address and what it takes to talk to it.
 
     Args:
-        address: `unix:///path/to.sock`, `host:port`, or any gRPC target.
-        tls: use TLS; on for none of the addresses by default.
+        address: `unix:///path/to.sock`, `host:port`, `tls://host:port`, or any gRPC target.
+        tls: use TLS, as `tls://` does.
         root_certificates: PEM of the authority that signed the server, with TLS.
         client_certificate: PEM of the client's chain, for mutual TLS.
         client_key: PEM of its key.
@@ -51,6 +53,11 @@ class Endpoint:
     client_certificate: bytes | None = None
     client_key: bytes | None = None
     token: str = ""
+
+    def __post_init__(self) -> None:
+        if self.address.startswith(TLS_SCHEME):
+            object.__setattr__(self, "address", self.address.removeprefix(TLS_SCHEME))
+            object.__setattr__(self, "tls", True)
 
     @classmethod
     def find(cls, endpoint: Endpoint | str | None = None) -> Endpoint:
