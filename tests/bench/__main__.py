@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from tests.bench.plan import ROWS
+from tests.bench.plan import ROWS, cell_of
 from tests.bench.profile import profile
 from tests.bench.report import KEYS, NAMES, measure
 
@@ -28,20 +27,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="say instead what the server's time goes to in the cell of this row",
     )
     parser.add_argument(
-        "--plots",
-        type=Path,
-        metavar="FOLDER",
-        help="draw instead how cost grows, as SVG: a few minutes",
+        "--publish",
+        action="store_true",
+        help="measure everything and write it into BENCHMARKS.md, with plots: ten minutes",
     )
     options = parser.parse_args(arguments)
     if options.profile:
-        (cell,) = (row.cell for row in ROWS if row.name == options.profile)
-        print("\n".join(profile(cell)))
+        print("\n".join(profile(cell_of(options.profile))))
         return 0
-    if options.plots:
-        from tests.bench.plots import draw  # who only measures does without matplotlib
+    if options.publish:
+        from tests.bench.document import publish  # who only measures does without matplotlib
 
-        draw(options.plots, _tell)
+        publish(_tell)
         return 0
     names = options.only or (KEYS if options.quick else NAMES)
     report = measure(names, quick=options.quick, tell=_tell)

@@ -104,3 +104,9 @@ ROWS: Final = (
         "≤ 3",
     ),
 )
+
+
+def cell_of(name: str) -> Cell:
+    """The cell of the row with this name."""
+    (cell,) = (row.cell for row in ROWS if row.name == name)
+    return cell

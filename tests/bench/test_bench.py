@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import sys
@@ -22,6 +23,7 @@ from tests.bench import plots
 from tests.bench.attach import RECORDS, Attach
 from tests.bench.copies import COMPILER, copies_per_output
 from tests.bench.cycle import Cycle
+from tests.bench.document import DOCUMENT, PLOTS, PROFILED, with_text
 from tests.bench.figures import (
     Basis,
     Figure,
@@ -256,6 +258,15 @@ async def test_a_window_without_length_goes_on_until_it_is_stopped() -> None:
     assert window.over
 
 
+async def test_a_window_waits_for_its_first_call() -> None:
+    window = Window(os.getpid(), 0.0)
+    window.open()
+    assert not window.over
+    window.counts.calls += 1
+    assert window.over
+    assert window.close()["calls"] == 1
+
+
 # --- both sides, for real -----------------------------------------------------------------
 
 
@@ -352,6 +363,29 @@ def test_a_frame_belongs_to_a_layer(frame: str, layer: str) -> None:
 def test_the_load_side_says_why_it_ended(tmp_path: Path) -> None:
     with loading(Server(f"unix:{tmp_path}/nobody.sock", 1)) as load, pytest.raises(AssertionError):
         load.begin(Cell("cycle", SMALL), MOMENT)
+
+
+# --- the document -------------------------------------------------------------------------
+
+
+def test_what_was_measured_takes_the_place_of_what_stood_there() -> None:
+    document = "a\n<!-- x -->\n\nold\n\n<!-- end of x -->\nb\n"
+    once = with_text(document, "x", r"new \1")
+    assert once == "a\n<!-- x -->\n\nnew \\1\n\n<!-- end of x -->\nb\n"
+    assert with_text(once, "x", "old") == document
+    with pytest.raises(ValueError, match="'y' 0 times"):
+        with_text(document, "y", "")
+
+
+def test_the_document_has_a_place_for_everything() -> None:
+    document = DOCUMENT.read_text()
+    for mark in ("machine", "results", *(f"profile of {name}" for name in PROFILED)):
+        with_text(document, mark, "")
+    for plot in ("throughput.svg", "attach.svg"):
+        assert f"(tests/bench/plots/{plot})" in document
+        assert (PLOTS / plot).exists()
+    for name in (*NAMES, "--publish", "--profile", "--quick", "--only"):
+        assert name in document
 
 
 # --- clients ------------------------------------------------------------------------------

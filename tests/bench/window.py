@@ -25,7 +25,8 @@ class Counts:
 class Window:
     """Opened once the load is steady, closed while it still is.
 
-    It is over after `seconds`; where these are None, once `stopped` is done.
+    It is over after `seconds`, but not before a call has ended; where these are None, once
+    `stopped` is done.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Window:
         """Whether it is time to close."""
         if self._seconds is None:
             return self._stopped is None or self._stopped.done()
-        return time.perf_counter() - self._begin[0] >= self._seconds
+        return bool(self.counts.calls) and time.perf_counter() - self._begin[0] >= self._seconds
 
     def close(self) -> dict[str, object]:
         """What happened; what is still counted afterwards is not in it."""
