@@ -149,6 +149,11 @@ export class Agent {
     return this.#stream.key.sessionId;
   }
 
+  /** What attaches another agent to the session, as it is now. Keep it secret. */
+  get key(): SessionKey {
+    return this.#stream.key;
+  }
+
   /** Resolves with why the agent has ended: it left (DETACHED), or the session was lost. */
   get ended(): Promise<SessionLostError> {
     return this.#stream.ended;

@@ -108,7 +108,7 @@ test("another agent takes the session over with its token, and not without", asy
   const endpoint = await sharedEndpoint();
   const attachTo = { ...key, resumeToken: "" };
   await assert.rejects(Agent.connect({ endpoint, attachTo }), RefusedError);
-  const second = await connect(t, { attachTo: key, tools: [saying("tool", "2")] });
+  const second = await connect(t, { attachTo: first.key, tools: [saying("tool", "2")] });
   assert.equal((await first.ended).reason, "TAKEN_OVER");
   const outcome = await second.dispatch(callOf("turn", "2", "tool"));
   assert.equal(outcome.projections.logPreview, "2");
