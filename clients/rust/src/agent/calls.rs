@@ -97,7 +97,8 @@ impl Core {
         }
     }
 
-    /// Asks for the end of a call that nobody waits for any more, or that is cancelled.
+    /// Asks for the end of a call that is cancelled, or that nobody waits for any more. Nothing is
+    /// asked for one that has ended.
     pub(super) fn cancel_call(&self, slot: &Arc<Slot>) {
         let mut state = self.lock();
         let calls = &mut state.calls;

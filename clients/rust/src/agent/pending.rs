@@ -62,9 +62,7 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if self.slot.result().is_none() {
-            self.core.cancel_call(&self.slot);
-        }
+        self.core.cancel_call(&self.slot);
     }
 }
 

@@ -11,7 +11,7 @@ use super::stream::Attachment;
 use crate::error::{Error, Refusal, SessionLost};
 
 /// These bound the waits between two tries to connect.
-const BACKOFF_BASE: Duration = Duration::from_millis(50);
+pub(super) const BACKOFF_BASE: Duration = Duration::from_millis(50);
 pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
 /// Refusals after which no try to resume can succeed.

@@ -10,6 +10,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
 
 use super::super::core::Core;
+use super::super::reattach::BACKOFF_BASE;
 use super::super::stream::{Channels, OpenStream, Opening};
 use super::super::{Agent, AgentConfig, PendingCall};
 use crate::call::{Invocation, Payload, ToolCall};
@@ -116,9 +117,9 @@ impl Scene {
         Self { agent: agent.unwrap(), stream, streams, started, texts }
     }
 
-    /// The client's next connection, and what it says first.
+    /// The client's next connection, which it makes at once, and what it says first.
     pub(super) async fn reconnected(&mut self, answer: Frame) -> pb::Hello {
-        let next = timeout(RESUME_GRACE, self.streams.recv()).await;
+        let next = timeout(2 * BACKOFF_BASE, self.streams.recv()).await;
         self.stream = next.expect("the client did not connect again").unwrap();
         self.stream.say(0, [answer]);
         let first = self.stream.first.clone();

@@ -141,11 +141,21 @@ async fn a_server_that_breaks_its_own_limits_loses_the_session() {
 async fn an_idle_client_says_that_it_is_there() {
     let mut scene = Scene::start().await;
     scene.stream.say(1, [invoke("token", "id")]);
-    let began = Instant::now();
-    let beat = scene.stream.sent.recv().await.unwrap();
-    assert_eq!(began.elapsed(), HEARTBEAT_INTERVAL);
-    assert_eq!((beat.sequence, beat.acknowledged), (0, 1));
-    assert_eq!(beat.frames[0].frame, Some(ClientFrame::Heartbeat(pb::Heartbeat {})));
+    let mut said = Instant::now();
+    for round in 0..3 {
+        let beat = scene.stream.sent.recv().await.unwrap();
+        assert_eq!(said.elapsed(), HEARTBEAT_INTERVAL);
+        assert_eq!((beat.sequence, beat.acknowledged), (0, 1));
+        assert_eq!(beat.frames[0].frame, Some(ClientFrame::Heartbeat(pb::Heartbeat {})));
+        scene.stream.say(0, [Frame::Heartbeat(pb::Heartbeat {})]);
+        said = Instant::now();
+        if round == 1 {
+            tokio::time::sleep(HEARTBEAT_INTERVAL / 2).await; // of the test's own clock
+            drop(scene.dispatch("something to say"));
+            scene.stream.sent.recv().await.unwrap();
+            said = Instant::now();
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,14 +185,50 @@ async fn messages_are_acknowledged_without_a_word_to_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_beyond_the_credits_wait_for_others_to_end() {
+    let mut scene = Scene::start().await;
+    let calls: Vec<_> = (0..10).map(|index| scene.dispatch(&format!("{index}"))).collect();
+    assert_eq!(scene.stream.frames().await.len(), 8);
+    assert_eq!(scene.stream.next().await, None);
+    scene.stream.say(1, [completes("3")]);
+    assert_eq!(scene.stream.frames().await.len(), 1);
+    scene.stream.say(2, [refuses(1, Some(0), ErrorReason::InvalidField)]);
+    assert_eq!(scene.stream.frames().await.len(), 1);
+    assert_eq!(calls.iter().filter(|pending| pending.result().is_some()).count(), 2);
+    scene.stream.say(3, [completes("8"), completes("9")]);
+    assert_eq!(scene.stream.next().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_beyond_the_credits_wait_too_and_what_is_larger_than_all_goes_alone() {
+    let mut scene = Scene::start().await;
+    scene.stream.fail();
+    scene.reconnected(welcome(|welcome| welcome.max_bytes_in_flight = 100)).await;
+    assert_eq!(scene.stream.next().await, None, "before the welcome is read");
+    let dispatch = |call_id: &str, size| {
+        let payload = crate::Payload::function("x".repeat(size));
+        scene.agent.dispatch(crate::ToolCall::new(call_id, "tool", payload).in_turn("turn"))
+    };
+    let _calls = [dispatch("large", 500), dispatch("a", 20), dispatch("b", 60)];
+    for (sequence, call_id) in [(1, "large"), (2, "a"), (3, "b")] {
+        let frames = scene.stream.frames().await;
+        let [ClientFrame::DispatchCall(sent)] = &frames[..] else { panic!("{frames:?}") };
+        assert_eq!(sent.call.as_ref().unwrap().call_id, call_id);
+        assert_eq!(scene.stream.next().await, None);
+        scene.stream.say(sequence, [completes(call_id)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_was_not_read_is_sent_again() {
     let mut scene = Scene::start().await;
-    let _pending = scene.dispatch("id");
+    let pending = scene.dispatch("id");
     let sent = scene.stream.next().await.unwrap();
     scene.stream.say(1, [refuses(sent.sequence, None, ErrorReason::SequenceOutOfOrder)]);
     scene.reconnected(resumed(0)).await;
     let again = scene.stream.next().await.unwrap();
     assert_eq!((again.sequence, again.frames), (sent.sequence, sent.frames));
+    assert_eq!(pending.result(), None);
 }
 
 #[tokio::test(start_paused = true)]
