@@ -46,6 +46,9 @@ from sidecall.client import (
     spawn,
 )
 
+SLOW_SECONDS = 0.5
+"""How long a busy machine may take to greet; no order depends on it."""
+
 SIDECALL = str(Path(sys.executable).parent / "sidecall")
 
 
@@ -581,6 +584,25 @@ async def test_a_sidecar_leaves_with_its_agent() -> None:
     async with asyncio.timeout(20):
         while os.path.exists(address):  # noqa: ASYNC110, ASYNC240  # nothing tells when a file goes
             await asyncio.sleep(0.01)
+
+
+async def test_a_sidecar_that_is_slow_to_greet_is_waited_for(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer):
+            while data := await reader.read(65536):
+                writer.write(data)
+
+    async def greet_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(SLOW_SECONDS)
+        far = await asyncio.open_unix_connection(endpoint.address.removeprefix("unix://"))
+        await asyncio.gather(pass_on(reader, far[1]), pass_on(far[0], writer))
+
+    near = tmp_path / "s.sock"
+    server = await asyncio.start_unix_server(greet_late, near)
+    async with server, attached(Endpoint(f"unix://{near}")) as agent:
+        assert (await agent.call(call("a"))).outcome == Completed(success=True)
 
 
 async def test_a_sidecar_that_cannot_start_says_why() -> None:

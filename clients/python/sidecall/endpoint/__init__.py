@@ -94,7 +94,6 @@ class Endpoint:
             ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", 50),
-            ("grpc.min_reconnect_backoff_ms", 50),
             ("grpc.max_reconnect_backoff_ms", 2000),
         ]
         if self.address.startswith("unix:"):
