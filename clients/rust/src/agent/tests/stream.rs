@@ -203,20 +203,24 @@ async fn calls_beyond_the_credits_wait_for_others_to_end() {
 async fn bytes_beyond_the_credits_wait_too_and_what_is_larger_than_all_goes_alone() {
     let mut scene = Scene::start().await;
     scene.stream.fail();
-    scene.reconnected(welcome(|welcome| welcome.max_bytes_in_flight = 100)).await;
+    scene.reconnected(welcome(|welcome| welcome.max_bytes_in_flight = 250)).await;
     assert_eq!(scene.stream.next().await, None, "before the welcome is read");
     let dispatch = |call_id: &str, size| {
         let payload = crate::Payload::function("x".repeat(size));
         scene.agent.dispatch(crate::ToolCall::new(call_id, "tool", payload).in_turn("turn"))
     };
-    let _calls = [dispatch("large", 500), dispatch("a", 20), dispatch("b", 60)];
-    for (sequence, call_id) in [(1, "large"), (2, "a"), (3, "b")] {
-        let frames = scene.stream.frames().await;
-        let [ClientFrame::DispatchCall(sent)] = &frames[..] else { panic!("{frames:?}") };
-        assert_eq!(sent.call.as_ref().unwrap().call_id, call_id);
-        assert_eq!(scene.stream.next().await, None);
-        scene.stream.say(sequence, [completes(call_id)]);
-    }
+    let sent = |frames: Vec<ClientFrame>| match &frames[..] {
+        [ClientFrame::DispatchCall(sent)] => sent.call.clone().unwrap().call_id,
+        other => panic!("{other:?}"),
+    };
+    let _calls = [dispatch("large", 500), dispatch("a", 100), dispatch("b", 60), dispatch("c", 60)];
+    assert_eq!(sent(scene.stream.frames().await), "large");
+    assert_eq!(scene.stream.next().await, None);
+    scene.stream.say(1, [completes("large")]);
+    assert_eq!(scene.stream.frames().await.len(), 2, "a and b");
+    assert_eq!(scene.stream.next().await, None);
+    scene.stream.say(2, [completes("a")]);
+    assert_eq!(sent(scene.stream.frames().await), "c");
 }
 
 #[tokio::test(start_paused = true)]
