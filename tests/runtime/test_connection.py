@@ -13,6 +13,7 @@ from sidecall_server.domain.frames import (
     AbortHandler,
     CallCompleted,
     CallReference,
+    CancelResult,
     Chunk,
     Detach,
     Drain,
@@ -143,6 +144,43 @@ async def test_a_frame_that_was_never_written_is_not_sent_twice_after_a_gap() ->
     await peer.again([ECHO])
     assert peer.invoked() == ["b"]
     assert peer.ended_calls() == ["a"]
+
+
+@by_hand
+@pytest.mark.parametrize("ring_bytes", [1, 20_000])
+async def test_answers_that_are_said_once_survive_a_gap(ring_bytes: int) -> None:
+    """Whether their own messages left the ring, or only earlier ones did."""
+    peer = await Peer(new_sessions(max_replay_bytes=ring_bytes)).attach([ECHO], acknowledges=False)
+    await peer.dispatch(call("a"))
+    await peer.send(EndTurn("over"))
+    await peer.dispatch(call("late", turn="over"))
+    await peer.cancel("a", "nobody")
+    for number in range(300):
+        await peer.send(b"garbage %d" % number)
+    await peer.lose()
+    told = [frame for frame in peer.frames if isinstance(frame, FrameError | CancelResult)]
+    assert len(told) == 302
+    peer.frames.clear()
+    peer.received = 0
+    await peer.again([ECHO])
+    assert peer.welcome is not None
+    assert peer.welcome.resume_outcome is ResumeOutcome.GAP
+    again = [frame for frame in peer.frames if isinstance(frame, FrameError | CancelResult)]
+    assert again == told
+
+
+@by_hand
+async def test_answers_that_were_acknowledged_are_not_said_again() -> None:
+    peer = await Peer(new_sessions(max_replay_bytes=1)).attach([ECHO])
+    await peer.cancel("nobody")
+    await peer.dispatch(call("a"))
+    await peer.cancel("nobody")
+    peer.raw(0, Heartbeat(), acknowledged=1)
+    await peer.lose()
+    peer.frames.clear()
+    peer.received = 1
+    await peer.again([ECHO])
+    assert [frame.cancel_id for frame in peer.of(CancelResult)] == [2]
 
 
 @by_hand

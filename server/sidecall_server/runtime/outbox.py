@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
     CallCompleted,
     CallReference,
+    CancelResult,
     Chunk,
     ClientFrame,
     Envelope,
+    FrameError,
     InvokeHandler,
     ResumeOutcome,
     ServerFrame,
@@ -27,6 +29,12 @@ from sidecall_server.domain.frames import (
 
 MAX_BACKLOG: Final = 4096
 """Frames that may wait to be written."""
+
+MAX_ANSWERS: Final = 1024
+"""Answers that are remembered when the ring has no room for their messages."""
+
+Answer: TypeAlias = CancelResult | FrameError
+"""What is said once, and nothing else tells: a gap says it anew."""
 
 
 class FrameCodec(Protocol):
@@ -77,7 +85,9 @@ class Outbox:
         self._chunks: deque[bytes] = deque()
         self._transfers = 0
         self._waiting_bytes = 0
-        self._ring: deque[tuple[int, bytes]] = deque()
+        self._ring: deque[_Message] = deque()
+        self._answers: deque[tuple[int, Answer]] = deque(maxlen=MAX_ANSWERS)
+        """The answers of messages that left the ring unacknowledged."""
         self._ring_bytes = 0
         self.last_sequence = 0
         """The highest sequence given to a message."""
@@ -130,16 +140,20 @@ class Outbox:
 
     def clear(self) -> None:
         """Forget everything: nobody comes back for it."""
-        for waiting in (self._control, self._frames, self._chunks, self._ring):
+        for waiting in (self._control, self._frames, self._chunks, self._ring, self._answers):
             waiting.clear()
         self._waiting_bytes = self._ring_bytes = 0
 
     def next_message(self, acknowledged: int) -> tuple[int, bytes] | None:
         """The next numbered message; None when nothing waits."""
         frames: list[bytes] = []
+        answers: list[Answer] = []
         room = self._max_chunk_bytes
         while self._control and room > 0:
-            room -= self._put(self._control.popleft(), frames)
+            frame = self._control.popleft()
+            if isinstance(frame, Answer):
+                answers.append(frame)
+            room -= self._put(frame, frames)
         while self._frames and room > 0:
             frame = self._frames.popleft()
             if type(frame) is InvokeHandler:
@@ -153,7 +167,7 @@ class Outbox:
             return None
         self.last_sequence += 1
         message = self._codec.seal(Envelope(self.last_sequence, acknowledged, frames))
-        self._keep(self.last_sequence, message)
+        self._keep(_Message(self.last_sequence, message, tuple(answers)))
         return self.last_sequence, message
 
     def require_sent(self, sequence: int) -> None:
@@ -178,8 +192,10 @@ class Outbox:
         if sequence <= self.acknowledged:
             return
         self.acknowledged = sequence
-        while self._ring and self._ring[0][0] <= sequence:
-            self._ring_bytes -= len(self._ring.popleft()[1])
+        while self._ring and self._ring[0].sequence <= sequence:
+            self._ring_bytes -= len(self._ring.popleft().data)
+        while self._answers and self._answers[0][0] <= sequence:
+            self._answers.popleft()
 
     def resume(self, last_received: int) -> tuple[ResumeOutcome, list[bytes]]:
         """What a client that has seen so much has to get again.
@@ -188,14 +204,16 @@ class Outbox:
             InvalidArgument: it claims to have seen what was never sent.
         """
         self.acknowledge(last_received)
-        first = self._ring[0][0] if self._ring else self.last_sequence + 1
+        first = self._ring[0].sequence if self._ring else self.last_sequence + 1
         if first > last_received + 1:
-            self._ring.clear()
-            self._ring_bytes = 0
+            while self._ring:
+                self._drop_oldest()
+            self._control.extendleft(frame for _, frame in reversed(self._answers))
+            self._answers.clear()
             self._waiting_bytes -= sum(map(len, self._chunks))
             self._chunks.clear()
             return ResumeOutcome.GAP, []
-        return ResumeOutcome.RESUMED, [message for _, message in self._ring]
+        return ResumeOutcome.RESUMED, [message.data for message in self._ring]
 
     def _put(self, frame: ServerFrame, frames: list[bytes]) -> int:
         data = self._codec.encode(frame)
@@ -212,12 +230,25 @@ class Outbox:
             self._chunks.append(chunk)
         return 0
 
-    def _keep(self, sequence: int, message: bytes) -> None:
-        self._ring.append((sequence, message))
-        self._ring_bytes += len(message)
+    def _keep(self, message: _Message) -> None:
+        self._ring.append(message)
+        self._ring_bytes += len(message.data)
         limit = 0 if self._memory_is_scarce() else self._max_replay_bytes
         while self._ring_bytes > limit:
-            self._ring_bytes -= len(self._ring.popleft()[1])
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        message = self._ring.popleft()
+        self._ring_bytes -= len(message.data)
+        self._answers.extend((message.sequence, frame) for frame in message.answers)
+
+
+class _Message(NamedTuple):
+    """A numbered message that may have to be sent again, and the answers in it."""
+
+    sequence: int
+    data: bytes
+    answers: tuple[Answer, ...]
 
 
 def _held_bytes(frame: ServerFrame) -> int:

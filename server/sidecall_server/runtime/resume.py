@@ -1,7 +1,8 @@
 """What a lost client gets anew when messages are gone from the ring (RESUME_GAP).
 
 The invocations that wait for an answer, the teardowns that are waited for, and the
-outcomes that are kept. Frames that were never written still wait in the outbox.
+outcomes that are kept. Frames that were never written still wait in the outbox, which also
+remembers the answers that were lost.
 """
 
 from __future__ import annotations

@@ -184,7 +184,8 @@ class ConnectRequest(_message.Message):
     `resume_grace`. The agent comes back with Hello, its resume token and the last sequence it has
     seen; unacknowledged messages are sent again. Where the server no longer holds them, Welcome
     says RESUME_OUTCOME_GAP, and the server sends anew what matters: the invocations that wait for
-    an answer and the outcomes that are kept. A client drops what it knows by token and by call.
+    an answer, the outcomes that are kept, and what it said to cancels and of refused frames. A
+    client drops what it knows by token, by call, and by cancel id.
 
     What an agent sends.
     """
