@@ -37,14 +37,17 @@ class Driver:
         """Write a command.
 
         Raises:
-            DriverFailed: nobody reads it.
+            DriverFailed: it is not read.
         """
         line = json.dumps(command, ensure_ascii=False)
         self._note("->", line)
         assert self._process.stdin is not None
+        self._process.stdin.write(line.encode() + b"\n")
         try:
-            self._process.stdin.write(line.encode() + b"\n")
-            await self._process.stdin.drain()
+            async with asyncio.timeout(EVENT_SECONDS):
+                await self._process.stdin.drain()
+        except TimeoutError:
+            raise DriverFailed(f"it read nothing for {EVENT_SECONDS:g} s") from None
         except ConnectionError:
             raise DriverFailed(f"it ended with status {await self._process.wait()}") from None
 

@@ -27,7 +27,6 @@ class Language:
         needs: the program without which there is no driver.
         get: where a person gets it.
         build: makes the driver, with a folder for what it makes; gives the command that runs it.
-
     """
 
     name: str
