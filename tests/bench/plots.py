@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from tests.bench.attach import RECORDS, Attach
 from tests.bench.figures import Sample, median_of
@@ -20,7 +21,7 @@ WINDOW_SECONDS: Final = 0.5
 IN_FLIGHT: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 OUTPUTS: Final = (RECORDS, 500, 1_000, 2_000, 4_000, 8_000, 16_000)
 
-_COLOURS: Final = ("#1f77b4", "#ff7f0e", "#7f7f7f")
+_COLOURS: Final = {"sidecall, batched": "#1f77b4", "sidecall": "#ff7f0e", "echo": "#7f7f7f"}
 
 Lines = Mapping[str, Mapping[int, Cell]]
 """Cells by what they are and by their place on the axis."""
@@ -53,6 +54,7 @@ def draw(folder: Path, tell: Callable[[str], None]) -> None:
         samples,
         lambda sample: 1e3 * sample.server_cpu_per_call,
         ("outputs of the prompt", "server CPU per attach, ms"),
+        "log",
     )
     folder.mkdir(parents=True, exist_ok=True)
     save(folder / "throughput.svg", throughput)
@@ -64,11 +66,13 @@ def plot(
     samples: Mapping[Cell, Sequence[Sample]],
     read: Callable[[Sample], float],
     labels: tuple[str, str],
+    scale: str = "linear",
 ) -> Figure:
-    """Medians as lines, all rounds as a band."""
+    """Medians as lines, all rounds as a band; `scale` is that of what was read."""
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes: Any = figure.add_subplot()
-    for (name, cells), colour in zip(lines.items(), _COLOURS, strict=False):
+    for name, cells in lines.items():
+        colour = _COLOURS[name]
         found = [samples[cell] for cell in cells.values()]
         values = [[read(sample) for sample in rounds] for rounds in found]
         lowest, highest = list(map(min, values)), list(map(max, values))
@@ -76,9 +80,14 @@ def plot(
         medians = [median_of(rounds, read) for rounds in found]
         axes.plot(list(cells), medians, color=colour, marker="o", markersize=3, label=name)
     places = list(dict.fromkeys(place for cells in lines.values() for place in cells))
-    axes.set(xscale="log", yscale="log", xlabel=labels[0], ylabel=labels[1], xticks=places)
-    axes.set_xticklabels([f"{place:,}" for place in places])
+    axes.set(xscale="log", yscale=scale, xlabel=labels[0], ylabel=labels[1])
+    axes.set_xticks(places, [f"{place:,}" for place in places])
     axes.minorticks_off()
+    if scale == "linear":
+        axes.set_ylim(bottom=0)
+    else:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
     axes.grid(alpha=0.3)
     axes.legend()
     return figure
