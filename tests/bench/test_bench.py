@@ -48,10 +48,10 @@ from tests.bench.frames import (
     sequence_of,
     text_of,
 )
-from tests.bench.languages import LANGUAGES, run_languages
+from tests.bench.languages import LANGUAGES, PROGRAMS, run_languages
 from tests.bench.memory import record_memory
 from tests.bench.plan import ALONE, LIGHT, ROWS, SMALL, Cell
-from tests.bench.processes import LoadSide, Server, ToolMissing, loading, serving
+from tests.bench.processes import ROOT, LoadSide, Server, ToolMissing, loading, serving
 from tests.bench.profile import layer_of, profile
 from tests.bench.report import KEYS, NAMES, Report
 from tests.bench.rounds import measure_cell
@@ -423,3 +423,19 @@ def test_the_plots_are_drawn_from_samples(tmp_path: Path) -> None:
     plots.save(tmp_path / "plot.svg", figure)
     drawn = (tmp_path / "plot.svg").read_text()
     assert all(word in drawn for word in ("outputs", "calls", "sidecall"))
+
+
+def test_the_go_program_needs_what_the_go_client_needs() -> None:
+    """Else it no longer builds, and is only skipped."""
+    needed = re.compile(r"^\s*(?:require )?(\S+) (v\S+)", re.MULTILINE)
+    client = dict(needed.findall((ROOT / "clients" / "go" / "go.mod").read_text()))
+    program = dict(needed.findall((PROGRAMS / "go" / "go.mod").read_text()))
+    assert program == client | {"github.com/sidecall/sidecall/clients/go": "v0.0.0"}
+
+
+def test_the_rust_program_needs_what_the_rust_client_needs() -> None:
+    needed = re.compile(r'^(\w+) = .*"(=[\d.]+)"', re.MULTILINE)
+    client = needed.findall((ROOT / "clients" / "rust" / "Cargo.toml").read_text())
+    program = needed.findall((PROGRAMS / "rust" / "Cargo.toml").read_text())
+    assert program
+    assert set(program) <= set(client)
