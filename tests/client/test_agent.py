@@ -333,6 +333,23 @@ async def test_records_are_attached_to_what_the_agent_dispatched(endpoint: Endpo
         )
 
 
+async def test_a_prompt_is_told_as_a_change_and_whole_where_somebody_else_attached(
+    endpoint: Endpoint,
+) -> None:
+    outputs = [PromptOutput("function", name, "t") for name in "abc"]
+    async with attached(endpoint) as agent:
+        for name in "abc":
+            await agent.call(call(name))
+        first = await agent.attach("1", outputs[:2])
+        second = await agent.attach("2", outputs)
+        assert [output.output_index for output in first.outputs] == [0, 1]
+        assert [output.output_index for output in second.outputs] == [0, 1, 2]
+        await agent.unary.attach(agent.session_id, "3", outputs[:1])
+        third = await agent.attach("4", outputs[:1])
+        assert [output.output_index for output in third.outputs] == [0]
+        assert (await agent.attach("5", [])).outputs == ()
+
+
 async def test_the_same_call_again_runs_once_and_another_payload_conflicts(
     endpoint: Endpoint,
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 from sidecall_server.domain.executed_call import Truncation
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES, MAX_RETRY_CACHES
+from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.recorder import (
     Attachment,
-    PromptOutput,
     RecordDisposition,
     Recorder,
     RecorderLosses,
@@ -330,7 +330,7 @@ def test_attaching_a_cell_removes_every_mapping_to_it() -> None:
 def test_an_empty_running_cell_is_removed_too() -> None:
     recorder = Recorder()
     recorder.register_cell("cell", "o")
-    assert _attach(recorder, "o") == Attachment(False)
+    assert not _attach(recorder, "o").attached
     assert recorder.sizes() == RecorderSizes(0, 0, 0, 0, 0)
 
 
@@ -351,7 +351,7 @@ def test_a_cell_that_runs_on_starts_anew_until_the_next_wait() -> None:
 
 def test_nothing_recorded_attaches_nothing() -> None:
     recorder = Recorder()
-    assert _attach(recorder, "a", "b") == Attachment(False)
+    assert not _attach(recorder, "a", "b").attached
     assert recorder.held_bytes == 0
 
 
@@ -359,7 +359,7 @@ def test_an_output_without_an_id_carries_nothing() -> None:
     recorder = Recorder()
     _record(recorder, "a")
     outputs = [PromptOutput(PayloadKind.TOOL_SEARCH, None), PromptOutput(PayloadKind.FUNCTION, "")]
-    assert _attach(recorder, *outputs) == Attachment(False)
+    assert not _attach(recorder, *outputs).attached
     assert recorder.sizes().direct_calls == 1
 
 
@@ -399,8 +399,8 @@ def test_records_whose_output_left_the_prompt_are_dropped_and_counted() -> None:
     _record(recorder, "a")
     _record(recorder, "n", cell="cell")
     _attach(recorder, "a", request="1")
-    assert _attach(recorder, "b", request="2") == Attachment(False)
-    assert _attach(recorder, "a", request="3") == Attachment(False)
+    assert not _attach(recorder, "b", request="2").attached
+    assert not _attach(recorder, "a", request="3").attached
     assert _lost(recorder) == {"retained_pruned": 2}
 
 
@@ -409,7 +409,7 @@ def test_a_retry_finds_its_records_though_another_prompt_dropped_them() -> None:
     _record(recorder, "a")
     first = _attach(recorder, "a", request="1")
     _attach(recorder, request="2")
-    assert _attach(recorder, "a", request="1") == first
+    assert _attach(recorder, "a", request="1").items == first.items
     assert recorder.sizes().retained_outputs == 0
 
 

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sidecall_server.domain.budget import BoundedItem, bound
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES
-from sidecall_server.domain.recorder import PromptOutput, RecordDisposition, Recorder
+from sidecall_server.domain.outline import PromptBase, PromptOutput
+from sidecall_server.domain.recorder import RecordDisposition, Recorder
 from sidecall_server.domain.values import (
     CodeMode,
     CustomPayload,
@@ -320,6 +321,8 @@ class RecorderMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.recorder = Recorder()
+        self.prompt: list[PromptOutput] = []
+        self.prompt_number = 0
         self.model = _Model()
         self.made = 0
 
@@ -369,12 +372,26 @@ class RecorderMachine(RuleBasedStateMachine):
         self.model.end_turn(turn)
         self.recorder.end_turn(turn)
 
-    @rule(outputs=_OUTPUTS, request=_REQUESTS, turn=_TURNS, tries=st.integers(1, 3))
-    def attach(self, outputs: list[PromptOutput], request: str, turn: str, tries: int) -> None:
+    @rule(
+        outputs=_OUTPUTS,
+        request=_REQUESTS,
+        turn=_TURNS,
+        tries=st.integers(1, 3),
+        kept=st.integers(0, 8),
+    )
+    def attach(
+        self, outputs: list[PromptOutput], request: str, turn: str, tries: int, kept: int
+    ) -> None:
+        """With a base, where the last prompt and this one begin alike; else as a whole."""
         expected = self.model.attach(outputs, request, turn)
         losses = asdict(self.recorder.losses) | dict(self.model.losses)
         for _ in range(tries):
-            attachment = self.recorder.attach(outputs, request, turn)
+            if 0 < kept <= len(self.prompt) and self.prompt[:kept] == outputs[:kept]:
+                base = PromptBase(self.prompt_number, kept)
+                attachment = self.recorder.attach(outputs[kept:], request, turn, base=base)
+            else:
+                attachment = self.recorder.attach(outputs, request, turn)
+            self.prompt, self.prompt_number = outputs, attachment.prompt
             assert [tuple(item) for item in attachment.items] == expected
             assert attachment.attached is bool(expected)
             assert asdict(self.recorder.losses) == losses

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import session_service_pb2 as session_pb
 from sidecall.v1 import tool_call_pb2 as call_pb
 
-from tests.rpc.live import Live, serving
+from tests.rpc.live import Live, refused, serving
 
 _FUNCTION = call_pb.PAYLOAD_KIND_FUNCTION
 
@@ -41,13 +42,17 @@ async def _record(
     return response
 
 
+def _asked(session_id: str, *call_ids: str, **changes: Any) -> pb.AttachExecutedToolCallsRequest:
+    fields: dict[str, Any] = {"session_id": session_id, "sampling_request_id": "r"}
+    fields["outputs"] = [pb.PromptOutput(kind=_FUNCTION, call_id=call_id) for call_id in call_ids]
+    return pb.AttachExecutedToolCallsRequest(**{**fields, **changes})
+
+
 async def _attach(
     live: Live, session_id: str, *call_ids: str, **changes: Any
 ) -> pb.AttachExecutedToolCallsResponse:
-    fields: dict[str, Any] = {"session_id": session_id, "sampling_request_id": "r"}
-    fields["outputs"] = [pb.PromptOutput(kind=_FUNCTION, call_id=call_id) for call_id in call_ids]
     response: pb.AttachExecutedToolCallsResponse = await live.recorder.AttachExecutedToolCalls(
-        pb.AttachExecutedToolCallsRequest(**{**fields, **changes})
+        _asked(session_id, *call_ids, **changes)
     )
     return response
 
@@ -209,3 +214,46 @@ async def test_what_is_recorded_and_attached_is_told_to_watchers(
     assert recorded.call_recorded.call.turn_id == "t"
     assert recorded.call_recorded.disposition == session_pb.RECORD_DISPOSITION_RECORDED
     assert attached.calls_attached == session_pb.CallsAttached(sampling_request_id="r", outputs=1)
+
+
+def _base(answer: pb.AttachExecutedToolCallsResponse, kept: int) -> pb.PromptBase:
+    return pb.PromptBase(prompt_token=answer.prompt_token, kept_outputs=kept)
+
+
+async def test_a_prompt_can_be_told_as_a_change_to_the_last_one(
+    live: Live, session_id: str
+) -> None:
+    for call_id in ("a", "b", "c"):
+        await _record(live, session_id, _call(call_id))
+    first = await _attach(live, session_id, "a", "x", "b")
+    second = await _attach(live, session_id, "c", sampling_request_id="2", base=_base(first, 2))
+    assert [output.output_index for output in second.outputs] == [0, 2]
+    whole = await _attach(live, session_id, "a", "x", "c", sampling_request_id="3")
+    assert list(whole.outputs) == list(second.outputs)
+
+
+@pytest.mark.parametrize("token", ["old", "odd"])
+async def test_a_base_that_is_not_the_last_prompt_is_refused_and_changes_nothing(
+    live: Live, session_id: str, token: str
+) -> None:
+    await _record(live, session_id, _call("a"))
+    first = await _attach(live, session_id, "a")
+    last = await _attach(live, session_id, "a", "x", sampling_request_id="2")
+    base = _base(first, 1) if token == "old" else pb.PromptBase(prompt_token=b"?", kept_outputs=1)
+    asked = _asked(session_id, sampling_request_id="3", base=base)
+    refusal = await refused(live.recorder.AttachExecutedToolCalls(asked))
+    assert refusal.code is grpc.StatusCode.FAILED_PRECONDITION
+    assert refusal.reason == "PROMPT_BASE_MISMATCH"
+    again = await _attach(live, session_id, sampling_request_id="3", base=_base(last, 1))
+    assert list(again.outputs) == list(first.outputs)
+
+
+async def test_a_base_cannot_keep_more_outputs_than_it_has(live: Live, session_id: str) -> None:
+    first = await _attach(live, session_id, "a")
+    for base, field in (
+        (_base(first, 2), "base.kept_outputs"),
+        (pb.PromptBase(kept_outputs=1), "base.prompt_token"),
+    ):
+        asked = _asked(session_id, base=base)
+        refusal = await refused(live.recorder.AttachExecutedToolCalls(asked))
+        assert refusal.fields == [field]

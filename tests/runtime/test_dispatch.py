@@ -23,7 +23,7 @@ from sidecall_server.domain.outcome import (
     LifecycleFinish,
     ModelFailure,
 )
-from sidecall_server.domain.recorder import PromptOutput
+from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.session_options import SessionOptions, ToolModeOptions, TurnOptions
 from sidecall_server.domain.values import (
     CustomPayload,

@@ -8,7 +8,7 @@ import pytest
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason, ResourceExhausted
 from sidecall_server.domain.frames import CallCompleted, Chunk, Detach, FrameError, UpdateTools
-from sidecall_server.domain.recorder import PromptOutput
+from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
 from sidecall_server.runtime.outbox import MAX_BACKLOG

@@ -6,7 +6,7 @@ import pytest
 from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall_server.domain.errors import InvalidArgument
-from sidecall_server.domain.recorder import PromptOutput
+from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.values import PayloadKind
 from sidecall_server.wire.recorder import read_formats, read_outputs
 

@@ -378,6 +378,62 @@ func (x *PromptOutput) GetItemId() string {
 	return ""
 }
 
+// A prompt that another one goes on from.
+type PromptBase struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The prompt: what the answer to its attachment said. It must be the session's last one, else
+	// FAILED_PRECONDITION (PROMPT_BASE_MISMATCH): describe the whole prompt then. Required.
+	PromptToken []byte `protobuf:"bytes,1,opt,name=prompt_token,json=promptToken,proto3" json:"prompt_token,omitempty"`
+	// How many of its first outputs stay as they were. At most as many as it has.
+	KeptOutputs   uint32 `protobuf:"varint,2,opt,name=kept_outputs,json=keptOutputs,proto3" json:"kept_outputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromptBase) Reset() {
+	*x = PromptBase{}
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromptBase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromptBase) ProtoMessage() {}
+
+func (x *PromptBase) ProtoReflect() protoreflect.Message {
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromptBase.ProtoReflect.Descriptor instead.
+func (*PromptBase) Descriptor() ([]byte, []int) {
+	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PromptBase) GetPromptToken() []byte {
+	if x != nil {
+		return x.PromptToken
+	}
+	return nil
+}
+
+func (x *PromptBase) GetKeptOutputs() uint32 {
+	if x != nil {
+		return x.KeptOutputs
+	}
+	return 0
+}
+
 // The outputs of a prompt.
 type AttachExecutedToolCallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -386,19 +442,22 @@ type AttachExecutedToolCallsRequest struct {
 	// Names the model request. A retry has the same name and gets the same records; a new request
 	// needs a new name. Required. A session remembers its last eight.
 	SamplingRequestId string `protobuf:"bytes,2,opt,name=sampling_request_id,json=samplingRequestId,proto3" json:"sampling_request_id,omitempty"`
-	// The outputs of the prompt, in its order, without anything that is not a tool's output.
+	// The outputs of the prompt, in its order, without anything that is not a tool's output. With a
+	// base only those after the ones that stay.
 	Outputs []*PromptOutput `protobuf:"bytes,3,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	// The turn of the model request; its end forgets the request. Empty: not known.
 	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// The forms wanted. Empty: all.
-	Formats       []ExecutedToolCallFormat `protobuf:"varint,5,rep,packed,name=formats,proto3,enum=sidecall.v1.ExecutedToolCallFormat" json:"formats,omitempty"`
+	Formats []ExecutedToolCallFormat `protobuf:"varint,5,rep,packed,name=formats,proto3,enum=sidecall.v1.ExecutedToolCallFormat" json:"formats,omitempty"`
+	// The prompt goes on from the session's last one: a long history need not be told again.
+	Base          *PromptBase `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AttachExecutedToolCallsRequest) Reset() {
 	*x = AttachExecutedToolCallsRequest{}
-	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[5]
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +469,7 @@ func (x *AttachExecutedToolCallsRequest) String() string {
 func (*AttachExecutedToolCallsRequest) ProtoMessage() {}
 
 func (x *AttachExecutedToolCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[5]
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +482,7 @@ func (x *AttachExecutedToolCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachExecutedToolCallsRequest.ProtoReflect.Descriptor instead.
 func (*AttachExecutedToolCallsRequest) Descriptor() ([]byte, []int) {
-	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{5}
+	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AttachExecutedToolCallsRequest) GetSessionId() string {
@@ -461,10 +520,17 @@ func (x *AttachExecutedToolCallsRequest) GetFormats() []ExecutedToolCallFormat {
 	return nil
 }
 
+func (x *AttachExecutedToolCallsRequest) GetBase() *PromptBase {
+	if x != nil {
+		return x.Base
+	}
+	return nil
+}
+
 // The records of one output.
 type AttachedToolCalls struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The output: its position in the request, from 0.
+	// The output: its position in the prompt, from 0; outputs that stayed count.
 	OutputIndex uint32 `protobuf:"varint,1,opt,name=output_index,json=outputIndex,proto3" json:"output_index,omitempty"`
 	// Its records, oldest first.
 	Calls []*ExecutedToolCall `protobuf:"bytes,2,rep,name=calls,proto3" json:"calls,omitempty"`
@@ -478,7 +544,7 @@ type AttachedToolCalls struct {
 
 func (x *AttachedToolCalls) Reset() {
 	*x = AttachedToolCalls{}
-	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[6]
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +556,7 @@ func (x *AttachedToolCalls) String() string {
 func (*AttachedToolCalls) ProtoMessage() {}
 
 func (x *AttachedToolCalls) ProtoReflect() protoreflect.Message {
-	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[6]
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +569,7 @@ func (x *AttachedToolCalls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachedToolCalls.ProtoReflect.Descriptor instead.
 func (*AttachedToolCalls) Descriptor() ([]byte, []int) {
-	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{6}
+	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AttachedToolCalls) GetOutputIndex() uint32 {
@@ -543,13 +609,15 @@ type AttachExecutedToolCallsResponse struct {
 	Outputs []*AttachedToolCalls `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	// What the recorder holds afterwards.
 	RecorderSizes *RecorderSizes `protobuf:"bytes,3,opt,name=recorder_sizes,json=recorderSizes,proto3" json:"recorder_sizes,omitempty"`
+	// Names this prompt: the base of the session's next one. Opaque.
+	PromptToken   []byte `protobuf:"bytes,4,opt,name=prompt_token,json=promptToken,proto3" json:"prompt_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AttachExecutedToolCallsResponse) Reset() {
 	*x = AttachExecutedToolCallsResponse{}
-	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[7]
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +629,7 @@ func (x *AttachExecutedToolCallsResponse) String() string {
 func (*AttachExecutedToolCallsResponse) ProtoMessage() {}
 
 func (x *AttachExecutedToolCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[7]
+	mi := &file_sidecall_v1_recorder_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +642,7 @@ func (x *AttachExecutedToolCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachExecutedToolCallsResponse.ProtoReflect.Descriptor instead.
 func (*AttachExecutedToolCallsResponse) Descriptor() ([]byte, []int) {
-	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{7}
+	return file_sidecall_v1_recorder_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AttachExecutedToolCallsResponse) GetAttached() bool {
@@ -594,6 +662,13 @@ func (x *AttachExecutedToolCallsResponse) GetOutputs() []*AttachedToolCalls {
 func (x *AttachExecutedToolCallsResponse) GetRecorderSizes() *RecorderSizes {
 	if x != nil {
 		return x.RecorderSizes
+	}
+	return nil
+}
+
+func (x *AttachExecutedToolCallsResponse) GetPromptToken() []byte {
+	if x != nil {
+		return x.PromptToken
 	}
 	return nil
 }
@@ -630,24 +705,30 @@ const file_sidecall_v1_recorder_service_proto_rawDesc = "" +
 	"\n" +
 	"\b_turn_idB\n" +
 	"\n" +
-	"\b_item_id\"\xfc\x01\n" +
+	"\b_item_id\"R\n" +
+	"\n" +
+	"PromptBase\x12!\n" +
+	"\fprompt_token\x18\x01 \x01(\fR\vpromptToken\x12!\n" +
+	"\fkept_outputs\x18\x02 \x01(\rR\vkeptOutputs\"\xa9\x02\n" +
 	"\x1eAttachExecutedToolCallsRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12.\n" +
 	"\x13sampling_request_id\x18\x02 \x01(\tR\x11samplingRequestId\x123\n" +
 	"\aoutputs\x18\x03 \x03(\v2\x19.sidecall.v1.PromptOutputR\aoutputs\x12\x17\n" +
 	"\aturn_id\x18\x04 \x01(\tR\x06turnId\x12=\n" +
-	"\aformats\x18\x05 \x03(\x0e2#.sidecall.v1.ExecutedToolCallFormatR\aformats\"\xed\x01\n" +
+	"\aformats\x18\x05 \x03(\x0e2#.sidecall.v1.ExecutedToolCallFormatR\aformats\x12+\n" +
+	"\x04base\x18\x06 \x01(\v2\x17.sidecall.v1.PromptBaseR\x04base\"\xed\x01\n" +
 	"\x11AttachedToolCalls\x12!\n" +
 	"\foutput_index\x18\x01 \x01(\rR\voutputIndex\x123\n" +
 	"\x05calls\x18\x02 \x03(\v2\x1d.sidecall.v1.ExecutedToolCallR\x05calls\x12<\n" +
 	"\x18executed_tool_calls_json\x18\x03 \x01(\fH\x00R\x15executedToolCallsJson\x88\x01\x01\x12%\n" +
 	"\x0emetadata_bytes\x18\x04 \x01(\x04R\rmetadataBytesB\x1b\n" +
-	"\x19_executed_tool_calls_json\"\xba\x01\n" +
+	"\x19_executed_tool_calls_json\"\xdd\x01\n" +
 	"\x1fAttachExecutedToolCallsResponse\x12\x1a\n" +
 	"\battached\x18\x01 \x01(\bR\battached\x128\n" +
 	"\aoutputs\x18\x02 \x03(\v2\x1e.sidecall.v1.AttachedToolCallsR\aoutputs\x12A\n" +
-	"\x0erecorder_sizes\x18\x03 \x01(\v2\x1a.sidecall.v1.RecorderSizesR\rrecorderSizes*\x8c\x01\n" +
+	"\x0erecorder_sizes\x18\x03 \x01(\v2\x1a.sidecall.v1.RecorderSizesR\rrecorderSizes\x12!\n" +
+	"\fprompt_token\x18\x04 \x01(\fR\vpromptToken*\x8c\x01\n" +
 	"\x16ExecutedToolCallFormat\x12)\n" +
 	"%EXECUTED_TOOL_CALL_FORMAT_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fEXECUTED_TOOL_CALL_FORMAT_TYPED\x10\x01\x12\"\n" +
@@ -670,7 +751,7 @@ func file_sidecall_v1_recorder_service_proto_rawDescGZIP() []byte {
 }
 
 var file_sidecall_v1_recorder_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_sidecall_v1_recorder_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_sidecall_v1_recorder_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sidecall_v1_recorder_service_proto_goTypes = []any{
 	(ExecutedToolCallFormat)(0),             // 0: sidecall.v1.ExecutedToolCallFormat
 	(*RecordToolCallRequest)(nil),           // 1: sidecall.v1.RecordToolCallRequest
@@ -678,37 +759,39 @@ var file_sidecall_v1_recorder_service_proto_goTypes = []any{
 	(*RegisterCellRequest)(nil),             // 3: sidecall.v1.RegisterCellRequest
 	(*RegisterCellResponse)(nil),            // 4: sidecall.v1.RegisterCellResponse
 	(*PromptOutput)(nil),                    // 5: sidecall.v1.PromptOutput
-	(*AttachExecutedToolCallsRequest)(nil),  // 6: sidecall.v1.AttachExecutedToolCallsRequest
-	(*AttachedToolCalls)(nil),               // 7: sidecall.v1.AttachedToolCalls
-	(*AttachExecutedToolCallsResponse)(nil), // 8: sidecall.v1.AttachExecutedToolCallsResponse
-	(*ToolCall)(nil),                        // 9: sidecall.v1.ToolCall
-	(*TurnOptions)(nil),                     // 10: sidecall.v1.TurnOptions
-	(RecordDisposition)(0),                  // 11: sidecall.v1.RecordDisposition
-	(PayloadKind)(0),                        // 12: sidecall.v1.PayloadKind
-	(*ExecutedToolCall)(nil),                // 13: sidecall.v1.ExecutedToolCall
-	(*RecorderSizes)(nil),                   // 14: sidecall.v1.RecorderSizes
+	(*PromptBase)(nil),                      // 6: sidecall.v1.PromptBase
+	(*AttachExecutedToolCallsRequest)(nil),  // 7: sidecall.v1.AttachExecutedToolCallsRequest
+	(*AttachedToolCalls)(nil),               // 8: sidecall.v1.AttachedToolCalls
+	(*AttachExecutedToolCallsResponse)(nil), // 9: sidecall.v1.AttachExecutedToolCallsResponse
+	(*ToolCall)(nil),                        // 10: sidecall.v1.ToolCall
+	(*TurnOptions)(nil),                     // 11: sidecall.v1.TurnOptions
+	(RecordDisposition)(0),                  // 12: sidecall.v1.RecordDisposition
+	(PayloadKind)(0),                        // 13: sidecall.v1.PayloadKind
+	(*ExecutedToolCall)(nil),                // 14: sidecall.v1.ExecutedToolCall
+	(*RecorderSizes)(nil),                   // 15: sidecall.v1.RecorderSizes
 }
 var file_sidecall_v1_recorder_service_proto_depIdxs = []int32{
-	9,  // 0: sidecall.v1.RecordToolCallRequest.call:type_name -> sidecall.v1.ToolCall
-	10, // 1: sidecall.v1.RecordToolCallRequest.turn_options:type_name -> sidecall.v1.TurnOptions
-	11, // 2: sidecall.v1.RecordToolCallResponse.disposition:type_name -> sidecall.v1.RecordDisposition
-	12, // 3: sidecall.v1.PromptOutput.kind:type_name -> sidecall.v1.PayloadKind
+	10, // 0: sidecall.v1.RecordToolCallRequest.call:type_name -> sidecall.v1.ToolCall
+	11, // 1: sidecall.v1.RecordToolCallRequest.turn_options:type_name -> sidecall.v1.TurnOptions
+	12, // 2: sidecall.v1.RecordToolCallResponse.disposition:type_name -> sidecall.v1.RecordDisposition
+	13, // 3: sidecall.v1.PromptOutput.kind:type_name -> sidecall.v1.PayloadKind
 	5,  // 4: sidecall.v1.AttachExecutedToolCallsRequest.outputs:type_name -> sidecall.v1.PromptOutput
 	0,  // 5: sidecall.v1.AttachExecutedToolCallsRequest.formats:type_name -> sidecall.v1.ExecutedToolCallFormat
-	13, // 6: sidecall.v1.AttachedToolCalls.calls:type_name -> sidecall.v1.ExecutedToolCall
-	7,  // 7: sidecall.v1.AttachExecutedToolCallsResponse.outputs:type_name -> sidecall.v1.AttachedToolCalls
-	14, // 8: sidecall.v1.AttachExecutedToolCallsResponse.recorder_sizes:type_name -> sidecall.v1.RecorderSizes
-	1,  // 9: sidecall.v1.RecorderService.RecordToolCall:input_type -> sidecall.v1.RecordToolCallRequest
-	3,  // 10: sidecall.v1.RecorderService.RegisterCell:input_type -> sidecall.v1.RegisterCellRequest
-	6,  // 11: sidecall.v1.RecorderService.AttachExecutedToolCalls:input_type -> sidecall.v1.AttachExecutedToolCallsRequest
-	2,  // 12: sidecall.v1.RecorderService.RecordToolCall:output_type -> sidecall.v1.RecordToolCallResponse
-	4,  // 13: sidecall.v1.RecorderService.RegisterCell:output_type -> sidecall.v1.RegisterCellResponse
-	8,  // 14: sidecall.v1.RecorderService.AttachExecutedToolCalls:output_type -> sidecall.v1.AttachExecutedToolCallsResponse
-	12, // [12:15] is the sub-list for method output_type
-	9,  // [9:12] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	6,  // 6: sidecall.v1.AttachExecutedToolCallsRequest.base:type_name -> sidecall.v1.PromptBase
+	14, // 7: sidecall.v1.AttachedToolCalls.calls:type_name -> sidecall.v1.ExecutedToolCall
+	8,  // 8: sidecall.v1.AttachExecutedToolCallsResponse.outputs:type_name -> sidecall.v1.AttachedToolCalls
+	15, // 9: sidecall.v1.AttachExecutedToolCallsResponse.recorder_sizes:type_name -> sidecall.v1.RecorderSizes
+	1,  // 10: sidecall.v1.RecorderService.RecordToolCall:input_type -> sidecall.v1.RecordToolCallRequest
+	3,  // 11: sidecall.v1.RecorderService.RegisterCell:input_type -> sidecall.v1.RegisterCellRequest
+	7,  // 12: sidecall.v1.RecorderService.AttachExecutedToolCalls:input_type -> sidecall.v1.AttachExecutedToolCallsRequest
+	2,  // 13: sidecall.v1.RecorderService.RecordToolCall:output_type -> sidecall.v1.RecordToolCallResponse
+	4,  // 14: sidecall.v1.RecorderService.RegisterCell:output_type -> sidecall.v1.RegisterCellResponse
+	9,  // 15: sidecall.v1.RecorderService.AttachExecutedToolCalls:output_type -> sidecall.v1.AttachExecutedToolCallsResponse
+	13, // [13:16] is the sub-list for method output_type
+	10, // [10:13] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_sidecall_v1_recorder_service_proto_init() }
@@ -720,14 +803,14 @@ func file_sidecall_v1_recorder_service_proto_init() {
 	file_sidecall_v1_session_service_proto_init()
 	file_sidecall_v1_tool_call_proto_init()
 	file_sidecall_v1_recorder_service_proto_msgTypes[4].OneofWrappers = []any{}
-	file_sidecall_v1_recorder_service_proto_msgTypes[6].OneofWrappers = []any{}
+	file_sidecall_v1_recorder_service_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sidecall_v1_recorder_service_proto_rawDesc), len(file_sidecall_v1_recorder_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ from sidecall_server.domain.limits import (
     MAX_EXECUTED_CALL_BYTES,
     MAX_NESTED_CALLS,
 )
+from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
 from sidecall_server.domain.recorder_tables import (
     AttachedCalls,
     Cells,
@@ -62,15 +63,6 @@ class RecordDisposition(StrEnum):
     """Recorded before; the first record stays (J8)."""
 
 
-class PromptOutput(NamedTuple):
-    """One output of a prompt. `turn_id` None differs from an empty one (M0)."""
-
-    kind: PayloadKind
-    call_id: str | None
-    turn_id: str | None = None
-    item_id: str | None = None
-
-
 class AttachedItem(NamedTuple):
     """An output that carries records: its position in the prompt, and its bytes by M0."""
 
@@ -85,9 +77,10 @@ class AttachedItem(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """Whether a prompt got records, and which outputs carry them, in order."""
+    """Whether a prompt got records, its number, and which outputs carry them, in order."""
 
     attached: bool
+    prompt: int
     items: tuple[AttachedItem, ...] = ()
 
 
@@ -135,6 +128,7 @@ class Recorder:
         self._direct = DirectCalls()
         self._cells = Cells()
         self._attached = AttachedCalls()
+        self._outline = Outline()
         self._emptied: set[OutputKey] = set()
         self._emptied_by = ""
 
@@ -142,6 +136,11 @@ class Recorder:
     def held_bytes(self) -> int:
         """JSON bytes of all records held: an upper bound, as tables may share a record."""
         return self._direct.held_bytes + self._cells.held_bytes + self._attached.held_bytes
+
+    @property
+    def outline_bytes(self) -> int:
+        """What the description of the last prompt takes."""
+        return self._outline.held_bytes
 
     def sizes(self) -> RecorderSizes:
         """How full the tables are."""
@@ -195,27 +194,38 @@ class Recorder:
             self._attached.end_turn(turn_id)
 
     def attach(
-        self, outputs: Sequence[PromptOutput], sampling_request_id: str, turn_id: str = ""
+        self,
+        outputs: Sequence[PromptOutput],
+        sampling_request_id: str,
+        turn_id: str = "",
+        *,
+        base: PromptBase | None = None,
     ) -> Attachment:
         """Attach records to the outputs of a prompt (L).
 
         Call it for each try of each sampling request; a retry gets the same records (S1).
-        `turn_id` is the turn the sampling request belongs to; empty: not known.
+        `turn_id` is the turn the sampling request belongs to; empty: not known. With a `base`
+        only the outputs after it are told.
+
+        Raises:
+            DomainError: the base cannot be used; nothing has changed.
         """
+        self._outline.take(outputs, base)
         if sampling_request_id != self._emptied_by:
             self._emptied.clear()
             self._emptied_by = sampling_request_id
         cache = self._attached.cache(sampling_request_id, turn_id)
         retained = self._attached.retained
         if not (cache or retained or len(self._direct) or self._cells.output_ids):
-            return Attachment(False)
-        selected = self._select(outputs, cache)
+            return Attachment(False, self._outline.prompt)
+        selected = self._select(cache)
         if _total_bytes(selected) > MAX_EXECUTED_CALL_BYTES:
             selected = self._bound(selected, cache)
         self._attached.remember_cache(sampling_request_id, cache)
         self.losses.ended_turn_dropped += self._direct.drop_ended()
         self.losses.ended_turn_dropped += self._cells.drop_ended_mappings()
-        return Attachment(bool(selected), tuple(map(_attached_item, selected)))
+        items = tuple(map(_attached_item, selected))
+        return Attachment(bool(selected), self._outline.prompt, items)
 
     # --- recording --------------------------------------------------------------------
 
@@ -301,22 +311,19 @@ class Recorder:
 
     # --- attaching --------------------------------------------------------------------
 
-    def _select(self, outputs: Sequence[PromptOutput], cache: KeptTable) -> list[_Selected]:
+    def _select(self, cache: KeptTable) -> list[_Selected]:
         """Find each output's records, the last output first; the result is in order (L2-L6)."""
         direct, cells, attached = self._direct, self._cells, self._attached
         retained = attached.retained
         cached_left, retained_left = set(cache), set(retained)
-        # One look-up settles the many outputs that cannot carry anything.
         wanted = {call_id for _, call_id, _ in cached_left}
         wanted.update(call_id for _, call_id, _ in retained_left)
         wanted.update(direct.call_ids, cells.output_ids)
         selected: list[_Selected] = []
-        for index in range(len(outputs) - 1, -1, -1):
-            output = outputs[index]
-            call_id = output.call_id
-            if call_id is None or call_id not in wanted:
-                continue
-            key = (output.kind, call_id, output.item_id)
+        for index in self._outline.positions_of(wanted):
+            kind, call_id, turn_id, item_id = self._outline[index]
+            assert call_id is not None, "it was found by its call id"
+            key = (kind, call_id, item_id)
             kept: KeptCalls | None = None
             if key in cache:
                 if key in cached_left:
@@ -328,12 +335,12 @@ class Recorder:
                     kept = retained[key]
                     retained_left.remove(key)
             elif key not in self._emptied:
-                kept = self._take_fresh(call_id, output.turn_id)
+                kept = self._take_fresh(call_id, turn_id)
                 if kept is not None:
                     attached.put(cache, key, kept)
                     attached.put(retained, key, kept)
             if kept is not None:
-                selected.append(_Selected(index, key, output.turn_id is not None, kept))
+                selected.append(_Selected(index, key, turn_id is not None, kept))
             if not (cached_left or retained_left or len(direct) or cells.output_ids):
                 break
         for key in retained_left:

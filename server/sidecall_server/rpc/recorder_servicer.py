@@ -10,7 +10,7 @@ from sidecall.v1 import recorder_service_pb2_grpc
 
 from sidecall_server.rpc.lookup import find_session
 from sidecall_server.runtime.sessions import Sessions
-from sidecall_server.wire.recorder import read_formats, read_outputs, write_attachment
+from sidecall_server.wire.recorder import read_base, read_formats, read_outputs, write_attachment
 from sidecall_server.wire.session import read_turn_options, write_disposition
 from sidecall_server.wire.tool_call import read_tool_call
 from sidecall_server.wire.validation import Problems, read_id, read_required_id
@@ -69,7 +69,9 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
             formats = read_formats(request.formats, "formats")
+        with problems:
+            base = read_base(request.base, "base") if request.HasField("base") else None
         problems.check()
         session = find_session(self._sessions, request.session_id, context)
-        attachment = session.attach(outputs, sampling_request_id, turn_id)
+        attachment = session.attach(outputs, sampling_request_id, turn_id, base=base)
         return write_attachment(attachment, session.recorder, formats)

@@ -36,9 +36,9 @@ from sidecall_server.domain.frames import (
     UpdateTools,
 )
 from sidecall_server.domain.outcome import LifecycleFinish
+from sidecall_server.domain.outline import PromptBase, PromptOutput
 from sidecall_server.domain.recorder import (
     Attachment,
-    PromptOutput,
     RecordDisposition,
     Recorder,
 )
@@ -187,16 +187,22 @@ class Session:
         return self.recorder.register_cell(cell_id, output_call_id, turn_id)
 
     def attach(
-        self, outputs: Sequence[PromptOutput], sampling_request_id: str, turn_id: str = ""
+        self,
+        outputs: Sequence[PromptOutput],
+        sampling_request_id: str,
+        turn_id: str = "",
+        *,
+        base: PromptBase | None = None,
     ) -> Attachment:
         """Attach records to a prompt's outputs (L).
 
         Raises:
-            FailedPrecondition: the session is closed.
+            DomainError: the session is closed, or the base cannot be used.
         """
         self.require_open()
-        attachment = self.recorder.attach(outputs, sampling_request_id, turn_id)
+        attachment = self.recorder.attach(outputs, sampling_request_id, turn_id, base=base)
         self._count_record_bytes()
+        self.count_bytes()
         if attachment.attached:
             self.events.emit(CallsAttached(sampling_request_id, len(attachment.items)))
         return attachment
@@ -387,6 +393,7 @@ class Session:
             self._bytes_in_flight
             + self._retained_bytes
             + self._declared_bytes
+            + self.recorder.outline_bytes
             + self.outbox.held_bytes
             + self.transfers.held_bytes
         )

@@ -8,17 +8,19 @@ from typing import Final
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.limits import TEXT_LIMITS
-from sidecall_server.domain.recorder import AttachedItem, Attachment, PromptOutput
+from sidecall_server.domain.outline import PromptBase, PromptOutput
+from sidecall_server.domain.recorder import AttachedItem, Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
-from sidecall_server.wire.validation import Problems, read_enum, read_id
+from sidecall_server.wire.validation import Problems, missing, read_enum, read_id
 
 _FORMATS: Final[Mapping[int, str]] = {
     pb.EXECUTED_TOOL_CALL_FORMAT_TYPED: "typed",
     pb.EXECUTED_TOOL_CALL_FORMAT_JSON: "json",
 }
 ALL_FORMATS: Final = frozenset(_FORMATS)
+_TOKEN_BYTES: Final = 8
 
 
 def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptOutput]:
@@ -52,6 +54,15 @@ def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptO
     return outputs
 
 
+def read_base(message: pb.PromptBase, path: str) -> PromptBase:
+    """The prompt that another one goes on from."""
+    if not message.prompt_token:
+        raise missing(f"{path}.prompt_token")
+    known = len(message.prompt_token) == _TOKEN_BYTES
+    prompt = int.from_bytes(message.prompt_token, "big") if known else 0
+    return PromptBase(prompt, message.kept_outputs)
+
+
 def read_formats(numbers: Iterable[int], path: str) -> frozenset[int]:
     """The forms of records that are wanted; none named: all."""
     problems = Problems()
@@ -74,6 +85,7 @@ def write_attachment(
         attached=attachment.attached,
         outputs=[_write_item(item, typed=typed, json=json) for item in attachment.items],
         recorder_sizes=write_recorder_sizes(recorder),
+        prompt_token=attachment.prompt.to_bytes(_TOKEN_BYTES, "big"),
     )
 
 

@@ -21,6 +21,7 @@ from sidecall.client.cancels import Cancels
 from sidecall.client.connection import Connection, StreamEnded
 from sidecall.client.declarations import hook_declarations, tool_declarations
 from sidecall.client.errors import (
+    FailedPreconditionError,
     FieldViolation,
     LimitError,
     SessionLostError,
@@ -29,6 +30,7 @@ from sidecall.client.errors import (
 )
 from sidecall.client.link import Link, Place
 from sidecall.client.pending import PendingCall, Turn
+from sidecall.client.prompts import LastPrompt
 from sidecall.client.tools import Hook, Tool
 from sidecall.client.work import UnhandledErrors, Work, too_large_text
 from sidecall.endpoint import Endpoint
@@ -90,6 +92,7 @@ class Agent:
         self._work = Work(self._answer, hooks, unhandled_errors)
         self._cancels = Cancels(self._send)
         self._calls = Calls(self._send, lambda call: self._cancels.cancel([call], None))
+        self._last_prompt = LastPrompt()
         self._connection: Connection | None = None
         self._grace_seconds = 0.0
         self._lost: SessionLostError | None = None
@@ -217,12 +220,32 @@ class Agent:
     ) -> values.Attachment:
         """Attach records to all outputs of a prompt, in order; at each try of each request.
 
-        Everything that was said on the stream before counts.
+        Everything that was said on the stream before counts. Give all outputs each time: what
+        the last prompt began with is not sent again.
         """
         if self._link.unacknowledged:
             self._require_session()
             await self._cancels.barrier()
-        return await self.unary.attach(self.session_id, sampling_request_id, outputs, turn_id)
+        base = self._last_prompt.base_of(outputs)
+        if base is not None:
+            try:
+                attachment = await self.unary.attach(
+                    self.session_id,
+                    sampling_request_id,
+                    outputs[base.kept_outputs :],
+                    turn_id,
+                    base=base,
+                )
+            except FailedPreconditionError as error:
+                if error.reason != "PROMPT_BASE_MISMATCH":
+                    raise
+                base = None  # somebody else attached in between
+        if base is None:
+            attachment = await self.unary.attach(
+                self.session_id, sampling_request_id, outputs, turn_id
+            )
+        self._last_prompt.attached(outputs, attachment)
+        return attachment
 
     # --- declarations -----------------------------------------------------------------
 

@@ -147,9 +147,14 @@ class AsyncClient:
         sampling_request_id: str,
         outputs: Sequence[values.PromptOutput],
         turn_id: str = "",
+        *,
+        base: values.PromptBase | None = None,
     ) -> values.Attachment:
-        """Attach records to all outputs of a prompt, in order; at each try of each request."""
-        request = requests.attach(session_id, sampling_request_id, outputs, turn_id)
+        """Attach records to all outputs of a prompt, in order; at each try of each request.
+
+        With a `base` only the outputs after those that stay are told.
+        """
+        request = requests.attach(session_id, sampling_request_id, outputs, turn_id, base)
         with raising():
             response = await self._recorder.AttachExecutedToolCalls(
                 request, metadata=self._metadata

@@ -335,6 +335,7 @@ def attachment_value(message: recorder_pb.AttachExecutedToolCallsResponse) -> va
             for output in message.outputs
         ),
         numbers(message.recorder_sizes),
+        message.prompt_token,
     )
 
 

@@ -46,6 +46,7 @@ def attach(
     sampling_request_id: str,
     outputs: Sequence[values.PromptOutput],
     turn_id: str,
+    base: values.PromptBase | None = None,
 ) -> recorder_pb.AttachExecutedToolCallsRequest:
     return recorder_pb.AttachExecutedToolCallsRequest(
         session_id=session_id,
@@ -53,6 +54,9 @@ def attach(
         outputs=[messages.prompt_output_message(output) for output in outputs],
         turn_id=turn_id,
         formats=[recorder_pb.EXECUTED_TOOL_CALL_FORMAT_JSON],
+        base=None
+        if base is None
+        else recorder_pb.PromptBase(prompt_token=base.prompt_token, kept_outputs=base.kept_outputs),
     )
 
 

@@ -337,11 +337,20 @@ class AttachedToolCalls:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The records of a prompt."""
+    """The records of a prompt. `prompt_token` names it, as the base of the next one."""
 
     attached: bool
     outputs: tuple[AttachedToolCalls, ...]
     recorder_sizes: Mapping[str, int]
+    prompt_token: bytes = field(default=b"", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBase:
+    """The session's last prompt, of which the first outputs stay."""
+
+    prompt_token: bytes
+    kept_outputs: int
 
 
 # --- outcomes -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from sidecall.v1 import session_service_pb2 as sidecall_dot_v1_dot_session__serv
 from sidecall.v1 import tool_call_pb2 as sidecall_dot_v1_dot_tool__call__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"sidecall/v1/recorder_service.proto\x12\x0bsidecall.v1\x1a$sidecall/v1/executed_tool_call.proto\x1a!sidecall/v1/session_service.proto\x1a\x1bsidecall/v1/tool_call.proto\"\x80\x01\n\x15RecordToolCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12#\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x15.sidecall.v1.ToolCall\x12.\n\x0cturn_options\x18\x03 \x01(\x0b\x32\x18.sidecall.v1.TurnOptions\"M\n\x16RecordToolCallResponse\x12\x33\n\x0b\x64isposition\x18\x01 \x01(\x0e\x32\x1e.sidecall.v1.RecordDisposition\"c\n\x13RegisterCellRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63\x65ll_id\x18\x02 \x01(\t\x12\x16\n\x0eoutput_call_id\x18\x03 \x01(\t\x12\x0f\n\x07turn_id\x18\x04 \x01(\t\"*\n\x14RegisterCellResponse\x12\x12\n\nregistered\x18\x01 \x01(\x08\"\x9c\x01\n\x0cPromptOutput\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.sidecall.v1.PayloadKind\x12\x14\n\x07\x63\x61ll_id\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07turn_id\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x07item_id\x18\x04 \x01(\tH\x02\x88\x01\x01\x42\n\n\x08_call_idB\n\n\x08_turn_idB\n\n\x08_item_id\"\xc4\x01\n\x1e\x41ttachExecutedToolCallsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x1b\n\x13sampling_request_id\x18\x02 \x01(\t\x12*\n\x07outputs\x18\x03 \x03(\x0b\x32\x19.sidecall.v1.PromptOutput\x12\x0f\n\x07turn_id\x18\x04 \x01(\t\x12\x34\n\x07\x66ormats\x18\x05 \x03(\x0e\x32#.sidecall.v1.ExecutedToolCallFormat\"\xb3\x01\n\x11\x41ttachedToolCalls\x12\x14\n\x0coutput_index\x18\x01 \x01(\r\x12,\n\x05\x63\x61lls\x18\x02 \x03(\x0b\x32\x1d.sidecall.v1.ExecutedToolCall\x12%\n\x18\x65xecuted_tool_calls_json\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x16\n\x0emetadata_bytes\x18\x04 \x01(\x04\x42\x1b\n\x19_executed_tool_calls_json\"\x98\x01\n\x1f\x41ttachExecutedToolCallsResponse\x12\x10\n\x08\x61ttached\x18\x01 \x01(\x08\x12/\n\x07outputs\x18\x02 \x03(\x0b\x32\x1e.sidecall.v1.AttachedToolCalls\x12\x32\n\x0erecorder_sizes\x18\x03 \x01(\x0b\x32\x1a.sidecall.v1.RecorderSizes*\x8c\x01\n\x16\x45xecutedToolCallFormat\x12)\n%EXECUTED_TOOL_CALL_FORMAT_UNSPECIFIED\x10\x00\x12#\n\x1f\x45XECUTED_TOOL_CALL_FORMAT_TYPED\x10\x01\x12\"\n\x1e\x45XECUTED_TOOL_CALL_FORMAT_JSON\x10\x02\x32\xb7\x02\n\x0fRecorderService\x12Y\n\x0eRecordToolCall\x12\".sidecall.v1.RecordToolCallRequest\x1a#.sidecall.v1.RecordToolCallResponse\x12S\n\x0cRegisterCell\x12 .sidecall.v1.RegisterCellRequest\x1a!.sidecall.v1.RegisterCellResponse\x12t\n\x17\x41ttachExecutedToolCalls\x12+.sidecall.v1.AttachExecutedToolCallsRequest\x1a,.sidecall.v1.AttachExecutedToolCallsResponseB?Z=github.com/sidecall/sidecall/clients/go/sidecallv1;sidecallv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"sidecall/v1/recorder_service.proto\x12\x0bsidecall.v1\x1a$sidecall/v1/executed_tool_call.proto\x1a!sidecall/v1/session_service.proto\x1a\x1bsidecall/v1/tool_call.proto\"\x80\x01\n\x15RecordToolCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12#\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x15.sidecall.v1.ToolCall\x12.\n\x0cturn_options\x18\x03 \x01(\x0b\x32\x18.sidecall.v1.TurnOptions\"M\n\x16RecordToolCallResponse\x12\x33\n\x0b\x64isposition\x18\x01 \x01(\x0e\x32\x1e.sidecall.v1.RecordDisposition\"c\n\x13RegisterCellRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63\x65ll_id\x18\x02 \x01(\t\x12\x16\n\x0eoutput_call_id\x18\x03 \x01(\t\x12\x0f\n\x07turn_id\x18\x04 \x01(\t\"*\n\x14RegisterCellResponse\x12\x12\n\nregistered\x18\x01 \x01(\x08\"\x9c\x01\n\x0cPromptOutput\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.sidecall.v1.PayloadKind\x12\x14\n\x07\x63\x61ll_id\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07turn_id\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x07item_id\x18\x04 \x01(\tH\x02\x88\x01\x01\x42\n\n\x08_call_idB\n\n\x08_turn_idB\n\n\x08_item_id\"8\n\nPromptBase\x12\x14\n\x0cprompt_token\x18\x01 \x01(\x0c\x12\x14\n\x0ckept_outputs\x18\x02 \x01(\r\"\xeb\x01\n\x1e\x41ttachExecutedToolCallsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x1b\n\x13sampling_request_id\x18\x02 \x01(\t\x12*\n\x07outputs\x18\x03 \x03(\x0b\x32\x19.sidecall.v1.PromptOutput\x12\x0f\n\x07turn_id\x18\x04 \x01(\t\x12\x34\n\x07\x66ormats\x18\x05 \x03(\x0e\x32#.sidecall.v1.ExecutedToolCallFormat\x12%\n\x04\x62\x61se\x18\x06 \x01(\x0b\x32\x17.sidecall.v1.PromptBase\"\xb3\x01\n\x11\x41ttachedToolCalls\x12\x14\n\x0coutput_index\x18\x01 \x01(\r\x12,\n\x05\x63\x61lls\x18\x02 \x03(\x0b\x32\x1d.sidecall.v1.ExecutedToolCall\x12%\n\x18\x65xecuted_tool_calls_json\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x16\n\x0emetadata_bytes\x18\x04 \x01(\x04\x42\x1b\n\x19_executed_tool_calls_json\"\xae\x01\n\x1f\x41ttachExecutedToolCallsResponse\x12\x10\n\x08\x61ttached\x18\x01 \x01(\x08\x12/\n\x07outputs\x18\x02 \x03(\x0b\x32\x1e.sidecall.v1.AttachedToolCalls\x12\x32\n\x0erecorder_sizes\x18\x03 \x01(\x0b\x32\x1a.sidecall.v1.RecorderSizes\x12\x14\n\x0cprompt_token\x18\x04 \x01(\x0c*\x8c\x01\n\x16\x45xecutedToolCallFormat\x12)\n%EXECUTED_TOOL_CALL_FORMAT_UNSPECIFIED\x10\x00\x12#\n\x1f\x45XECUTED_TOOL_CALL_FORMAT_TYPED\x10\x01\x12\"\n\x1e\x45XECUTED_TOOL_CALL_FORMAT_JSON\x10\x02\x32\xb7\x02\n\x0fRecorderService\x12Y\n\x0eRecordToolCall\x12\".sidecall.v1.RecordToolCallRequest\x1a#.sidecall.v1.RecordToolCallResponse\x12S\n\x0cRegisterCell\x12 .sidecall.v1.RegisterCellRequest\x1a!.sidecall.v1.RegisterCellResponse\x12t\n\x17\x41ttachExecutedToolCalls\x12+.sidecall.v1.AttachExecutedToolCallsRequest\x1a,.sidecall.v1.AttachExecutedToolCallsResponseB?Z=github.com/sidecall/sidecall/clients/go/sidecallv1;sidecallv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,8 +35,8 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sidecall.v1.recorder_servic
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z=github.com/sidecall/sidecall/clients/go/sidecallv1;sidecallv1'
-  _globals['_EXECUTEDTOOLCALLFORMAT']._serialized_start=1204
-  _globals['_EXECUTEDTOOLCALLFORMAT']._serialized_end=1344
+  _globals['_EXECUTEDTOOLCALLFORMAT']._serialized_start=1323
+  _globals['_EXECUTEDTOOLCALLFORMAT']._serialized_end=1463
   _globals['_RECORDTOOLCALLREQUEST']._serialized_start=154
   _globals['_RECORDTOOLCALLREQUEST']._serialized_end=282
   _globals['_RECORDTOOLCALLRESPONSE']._serialized_start=284
@@ -47,12 +47,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REGISTERCELLRESPONSE']._serialized_end=506
   _globals['_PROMPTOUTPUT']._serialized_start=509
   _globals['_PROMPTOUTPUT']._serialized_end=665
-  _globals['_ATTACHEXECUTEDTOOLCALLSREQUEST']._serialized_start=668
-  _globals['_ATTACHEXECUTEDTOOLCALLSREQUEST']._serialized_end=864
-  _globals['_ATTACHEDTOOLCALLS']._serialized_start=867
-  _globals['_ATTACHEDTOOLCALLS']._serialized_end=1046
-  _globals['_ATTACHEXECUTEDTOOLCALLSRESPONSE']._serialized_start=1049
-  _globals['_ATTACHEXECUTEDTOOLCALLSRESPONSE']._serialized_end=1201
-  _globals['_RECORDERSERVICE']._serialized_start=1347
-  _globals['_RECORDERSERVICE']._serialized_end=1658
+  _globals['_PROMPTBASE']._serialized_start=667
+  _globals['_PROMPTBASE']._serialized_end=723
+  _globals['_ATTACHEXECUTEDTOOLCALLSREQUEST']._serialized_start=726
+  _globals['_ATTACHEXECUTEDTOOLCALLSREQUEST']._serialized_end=961
+  _globals['_ATTACHEDTOOLCALLS']._serialized_start=964
+  _globals['_ATTACHEDTOOLCALLS']._serialized_end=1143
+  _globals['_ATTACHEXECUTEDTOOLCALLSRESPONSE']._serialized_start=1146
+  _globals['_ATTACHEXECUTEDTOOLCALLSRESPONSE']._serialized_end=1320
+  _globals['_RECORDERSERVICE']._serialized_start=1466
+  _globals['_RECORDERSERVICE']._serialized_end=1777
 # @@protoc_insertion_point(module_scope)

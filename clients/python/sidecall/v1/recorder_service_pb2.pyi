@@ -208,6 +208,34 @@ class PromptOutput(_message.Message):
 Global___PromptOutput: _TypeAlias = PromptOutput  # noqa: Y015
 
 @_typing.final
+class PromptBase(_message.Message):
+    """A prompt that another one goes on from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROMPT_TOKEN_FIELD_NUMBER: _builtins.int
+    KEPT_OUTPUTS_FIELD_NUMBER: _builtins.int
+    prompt_token: _builtins.bytes
+    """The prompt: what the answer to its attachment said. It must be the session's last one, else
+    FAILED_PRECONDITION (PROMPT_BASE_MISMATCH): describe the whole prompt then. Required.
+    """
+    kept_outputs: _builtins.int
+    """How many of its first outputs stay as they were. At most as many as it has."""
+    def __init__(
+        self,
+        *,
+        prompt_token: _builtins.bytes = ...,
+        kept_outputs: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kept_outputs", b"kept_outputs", "prompt_token", b"prompt_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PromptBase: _TypeAlias = PromptBase  # noqa: Y015
+
+@_typing.final
 class AttachExecutedToolCallsRequest(_message.Message):
     """The outputs of a prompt."""
 
@@ -218,6 +246,7 @@ class AttachExecutedToolCallsRequest(_message.Message):
     OUTPUTS_FIELD_NUMBER: _builtins.int
     TURN_ID_FIELD_NUMBER: _builtins.int
     FORMATS_FIELD_NUMBER: _builtins.int
+    BASE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     sampling_request_id: _builtins.str
@@ -228,11 +257,17 @@ class AttachExecutedToolCallsRequest(_message.Message):
     """The turn of the model request; its end forgets the request. Empty: not known."""
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptOutput]:
-        """The outputs of the prompt, in its order, without anything that is not a tool's output."""
+        """The outputs of the prompt, in its order, without anything that is not a tool's output. With a
+        base only those after the ones that stay.
+        """
 
     @_builtins.property
     def formats(self) -> _containers.RepeatedScalarFieldContainer[Global___ExecutedToolCallFormat.ValueType]:
         """The forms wanted. Empty: all."""
+
+    @_builtins.property
+    def base(self) -> Global___PromptBase:
+        """The prompt goes on from the session's last one: a long history need not be told again."""
 
     def __init__(
         self,
@@ -242,10 +277,11 @@ class AttachExecutedToolCallsRequest(_message.Message):
         outputs: _abc.Iterable[Global___PromptOutput] | None = ...,
         turn_id: _builtins.str = ...,
         formats: _abc.Iterable[Global___ExecutedToolCallFormat.ValueType] | None = ...,
+        base: Global___PromptBase | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["base", b"base"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["formats", b"formats", "outputs", b"outputs", "sampling_request_id", b"sampling_request_id", "session_id", b"session_id", "turn_id", b"turn_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "formats", b"formats", "outputs", b"outputs", "sampling_request_id", b"sampling_request_id", "session_id", b"session_id", "turn_id", b"turn_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -262,7 +298,7 @@ class AttachedToolCalls(_message.Message):
     EXECUTED_TOOL_CALLS_JSON_FIELD_NUMBER: _builtins.int
     METADATA_BYTES_FIELD_NUMBER: _builtins.int
     output_index: _builtins.int
-    """The output: its position in the request, from 0."""
+    """The output: its position in the prompt, from 0; outputs that stayed count."""
     executed_tool_calls_json: _builtins.bytes
     """The same as a JSON array: the value for the item's metadata key `executed_tool_calls`."""
     metadata_bytes: _builtins.int
@@ -298,8 +334,11 @@ class AttachExecutedToolCallsResponse(_message.Message):
     ATTACHED_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
     RECORDER_SIZES_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKEN_FIELD_NUMBER: _builtins.int
     attached: _builtins.bool
     """Whether anything is attached."""
+    prompt_token: _builtins.bytes
+    """Names this prompt: the base of the session's next one. Opaque."""
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___AttachedToolCalls]:
         """Only the outputs that carry records, in order."""
@@ -314,10 +353,11 @@ class AttachExecutedToolCallsResponse(_message.Message):
         attached: _builtins.bool = ...,
         outputs: _abc.Iterable[Global___AttachedToolCalls] | None = ...,
         recorder_sizes: _session_service_pb2.RecorderSizes | None = ...,
+        prompt_token: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["recorder_sizes", b"recorder_sizes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "outputs", b"outputs", "recorder_sizes", b"recorder_sizes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "outputs", b"outputs", "prompt_token", b"prompt_token", "recorder_sizes", b"recorder_sizes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

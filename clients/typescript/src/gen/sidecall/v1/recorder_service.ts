@@ -94,6 +94,17 @@ export interface PromptOutput {
   itemId?: string | undefined;
 }
 
+/** A prompt that another one goes on from. */
+export interface PromptBase {
+  /**
+   * The prompt: what the answer to its attachment said. It must be the session's last one, else
+   * FAILED_PRECONDITION (PROMPT_BASE_MISMATCH): describe the whole prompt then. Required.
+   */
+  promptToken: Buffer;
+  /** How many of its first outputs stay as they were. At most as many as it has. */
+  keptOutputs: number;
+}
+
 /** The outputs of a prompt. */
 export interface AttachExecutedToolCallsRequest {
   /** The session. */
@@ -103,17 +114,22 @@ export interface AttachExecutedToolCallsRequest {
    * needs a new name. Required. A session remembers its last eight.
    */
   samplingRequestId: string;
-  /** The outputs of the prompt, in its order, without anything that is not a tool's output. */
+  /**
+   * The outputs of the prompt, in its order, without anything that is not a tool's output. With a
+   * base only those after the ones that stay.
+   */
   outputs: PromptOutput[];
   /** The turn of the model request; its end forgets the request. Empty: not known. */
   turnId: string;
   /** The forms wanted. Empty: all. */
   formats: ExecutedToolCallFormat[];
+  /** The prompt goes on from the session's last one: a long history need not be told again. */
+  base: PromptBase | undefined;
 }
 
 /** The records of one output. */
 export interface AttachedToolCalls {
-  /** The output: its position in the request, from 0. */
+  /** The output: its position in the prompt, from 0; outputs that stayed count. */
   outputIndex: number;
   /** Its records, oldest first. */
   calls: ExecutedToolCall[];
@@ -132,7 +148,11 @@ export interface AttachExecutedToolCallsResponse {
   /** Only the outputs that carry records, in order. */
   outputs: AttachedToolCalls[];
   /** What the recorder holds afterwards. */
-  recorderSizes: RecorderSizes | undefined;
+  recorderSizes:
+    | RecorderSizes
+    | undefined;
+  /** Names this prompt: the base of the session's next one. Opaque. */
+  promptToken: Buffer;
 }
 
 function createBaseRecordToolCallRequest(): RecordToolCallRequest {
@@ -508,8 +528,75 @@ export const PromptOutput: MessageFns<PromptOutput> = {
   },
 };
 
+function createBasePromptBase(): PromptBase {
+  return { promptToken: Buffer.alloc(0), keptOutputs: 0 };
+}
+
+export const PromptBase: MessageFns<PromptBase> = {
+  encode(message: PromptBase, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.promptToken.length !== 0) {
+      writer.uint32(10).bytes(message.promptToken);
+    }
+    if (message.keptOutputs !== 0) {
+      writer.uint32(16).uint32(message.keptOutputs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PromptBase {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePromptBase();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.promptToken = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.keptOutputs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PromptBase>): PromptBase {
+    return PromptBase.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PromptBase>): PromptBase {
+    const message = createBasePromptBase();
+    message.promptToken = object.promptToken ?? Buffer.alloc(0);
+    message.keptOutputs = object.keptOutputs ?? 0;
+    return message;
+  },
+};
+
 function createBaseAttachExecutedToolCallsRequest(): AttachExecutedToolCallsRequest {
-  return { sessionId: "", samplingRequestId: "", outputs: [], turnId: "", formats: [] };
+  return { sessionId: "", samplingRequestId: "", outputs: [], turnId: "", formats: [], base: undefined };
 }
 
 export const AttachExecutedToolCallsRequest: MessageFns<AttachExecutedToolCallsRequest> = {
@@ -532,6 +619,9 @@ export const AttachExecutedToolCallsRequest: MessageFns<AttachExecutedToolCallsR
         writer.int32(v);
       }
       writer.join();
+    }
+    if (message.base !== undefined) {
+      PromptBase.encode(message.base, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -599,6 +689,14 @@ export const AttachExecutedToolCallsRequest: MessageFns<AttachExecutedToolCallsR
 
             break;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.base = PromptBase.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -621,6 +719,9 @@ export const AttachExecutedToolCallsRequest: MessageFns<AttachExecutedToolCallsR
     message.outputs = object.outputs?.map((e) => PromptOutput.fromPartial(e)) || [];
     message.turnId = object.turnId ?? "";
     message.formats = object.formats?.map((e) => e) || [];
+    message.base = (object.base !== undefined && object.base !== null)
+      ? PromptBase.fromPartial(object.base)
+      : undefined;
     return message;
   },
 };
@@ -722,7 +823,7 @@ export const AttachedToolCalls: MessageFns<AttachedToolCalls> = {
 };
 
 function createBaseAttachExecutedToolCallsResponse(): AttachExecutedToolCallsResponse {
-  return { attached: false, outputs: [], recorderSizes: undefined };
+  return { attached: false, outputs: [], recorderSizes: undefined, promptToken: Buffer.alloc(0) };
 }
 
 export const AttachExecutedToolCallsResponse: MessageFns<AttachExecutedToolCallsResponse> = {
@@ -735,6 +836,9 @@ export const AttachExecutedToolCallsResponse: MessageFns<AttachExecutedToolCalls
     }
     if (message.recorderSizes !== undefined) {
       RecorderSizes.encode(message.recorderSizes, writer.uint32(26).fork()).join();
+    }
+    if (message.promptToken.length !== 0) {
+      writer.uint32(34).bytes(message.promptToken);
     }
     return writer;
   },
@@ -776,6 +880,14 @@ export const AttachExecutedToolCallsResponse: MessageFns<AttachExecutedToolCalls
             message.recorderSizes = RecorderSizes.decode(reader, reader.uint32());
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.promptToken = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -798,6 +910,7 @@ export const AttachExecutedToolCallsResponse: MessageFns<AttachExecutedToolCalls
     message.recorderSizes = (object.recorderSizes !== undefined && object.recorderSizes !== null)
       ? RecorderSizes.fromPartial(object.recorderSizes)
       : undefined;
+    message.promptToken = object.promptToken ?? Buffer.alloc(0);
     return message;
   },
 };

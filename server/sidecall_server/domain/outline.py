@@ -1,0 +1,116 @@
+"""The outputs of a session's last prompt, so that the next one is told, and searched, in brief.
+
+A prompt is mostly the last one with a few outputs behind. Nothing here looks at an output twice:
+what two prompts begin with alike is compared, not read again, and records find their outputs by
+call id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sidecall_server.domain.errors import FailedPrecondition, InvalidArgument, Reason
+from sidecall_server.domain.values import PayloadKind
+
+OUTPUT_OVERHEAD_BYTES = 160
+"""What an output costs in memory beside its ids, roughly."""
+
+
+class PromptOutput(NamedTuple):
+    """One output of a prompt. `turn_id` None differs from an empty one (M0)."""
+
+    kind: PayloadKind
+    call_id: str | None
+    turn_id: str | None = None
+    item_id: str | None = None
+
+
+class PromptBase(NamedTuple):
+    """The prompt that another one goes on from, and how many of its first outputs stay."""
+
+    prompt: int
+    """Its number; 0: none that ever was."""
+    kept_outputs: int
+
+
+class Outline:
+    """The outputs of one prompt after the other; prompts that differ have numbers, from 1."""
+
+    def __init__(self) -> None:
+        self.prompt = 0
+        """The number of the prompt that is held."""
+        self.held_bytes = 0
+        self._outputs: list[PromptOutput] = []
+        self._positions: dict[str, list[int]] = {}
+        self._indexed = 0
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def __getitem__(self, index: int) -> PromptOutput:
+        return self._outputs[index]
+
+    def take(self, outputs: Sequence[PromptOutput], base: PromptBase | None) -> None:
+        """Take the next prompt: with a base only what comes after it, else as a whole.
+
+        Raises:
+            FailedPrecondition: the base is not the prompt that is held (PROMPT_BASE_MISMATCH).
+            InvalidArgument: it has not as many outputs.
+        """
+        if base is None:
+            kept = _common_start(self._outputs, outputs)
+            outputs = outputs[kept:]
+        else:
+            self._check(base)
+            kept = base.kept_outputs
+        for output in reversed(self._outputs[kept : self._indexed]):
+            if output.call_id is not None:
+                self._positions[output.call_id].pop()
+        self._indexed = min(self._indexed, kept)
+        self.held_bytes += sum(map(_size_bytes, outputs))
+        self.held_bytes -= sum(map(_size_bytes, self._outputs[kept:]))
+        if not self.prompt or outputs or kept < len(self._outputs):
+            self.prompt += 1
+        self._outputs[kept:] = outputs
+
+    def positions_of(self, call_ids: Iterable[str]) -> list[int]:
+        """Where the outputs of these calls are, the last one first."""
+        positions = self._positions
+        for index in range(self._indexed, len(self._outputs)):
+            call_id = self._outputs[index].call_id
+            if call_id is not None:
+                positions.setdefault(call_id, []).append(index)
+        self._indexed = len(self._outputs)
+        found = [index for call_id in call_ids for index in positions.get(call_id, ())]
+        found.sort(reverse=True)
+        return found
+
+    def _check(self, base: PromptBase) -> None:
+        if base.prompt != self.prompt or not self.prompt:
+            raise FailedPrecondition(
+                "the base is not the session's last prompt; describe the whole prompt",
+                reason=Reason.PROMPT_BASE_MISMATCH,
+            )
+        if base.kept_outputs > len(self._outputs):
+            raise InvalidArgument.of(
+                "base.kept_outputs", f"the base has {len(self._outputs)} outputs"
+            )
+
+
+def _common_start(one: Sequence[PromptOutput], other: Sequence[PromptOutput]) -> int:
+    """How many outputs two prompts begin with alike; slices compare faster than outputs do."""
+    alike, limit = 0, min(len(one), len(other))
+    if one[:limit] == other[:limit]:
+        return limit
+    while limit - alike > 1:
+        middle = (alike + limit) // 2
+        if one[alike:middle] == other[alike:middle]:
+            alike = middle
+        else:
+            limit = middle
+    return alike
+
+
+def _size_bytes(output: PromptOutput) -> int:
+    return OUTPUT_OVERHEAD_BYTES + sum(len(text) for text in output[1:] if text is not None)
