@@ -9,7 +9,7 @@ from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.limits import TEXT_LIMITS
 from sidecall_server.domain.outline import PromptBase, PromptOutput
-from sidecall_server.domain.recorder import AttachedItem, Attachment
+from sidecall_server.domain.recorder import Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
@@ -32,15 +32,15 @@ def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptO
     for index, message in enumerate(messages):
         kind = kinds.get(message.kind)
         has = message.HasField
-        call_id = message.call_id if has("call_id") else None
-        turn_id = message.turn_id if has("turn_id") else None
-        item_id = message.item_id if has("item_id") else None
-        # Prompts are long: only what may be wrong is looked at closely.
+        # Prompts are long: only what is empty, or may be wrong, is looked at closely.
+        call_id = message.call_id or ("" if has("call_id") else None)
+        turn_id = message.turn_id or ("" if has("turn_id") else None)
+        item_id = message.item_id or ("" if has("item_id") else None)
         if (
             kind is None
-            or len(call_id or "") > surely_short
-            or len(turn_id or "") > surely_short
-            or len(item_id or "") > surely_short
+            or (call_id and len(call_id) > surely_short)
+            or (turn_id and len(turn_id) > surely_short)
+            or (item_id and len(item_id) > surely_short)
         ):
             at = f"{path}[{index}]"
             with problems:
@@ -81,18 +81,17 @@ def write_attachment(
     """The records of a prompt, in the forms that are wanted."""
     typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
     json = pb.EXECUTED_TOOL_CALL_FORMAT_JSON in formats
-    return pb.AttachExecutedToolCallsResponse(
+    response = pb.AttachExecutedToolCallsResponse(
         attached=attachment.attached,
-        outputs=[_write_item(item, typed=typed, json=json) for item in attachment.items],
         recorder_sizes=write_recorder_sizes(recorder),
         prompt_token=attachment.prompt.to_bytes(_TOKEN_BYTES, "big"),
     )
-
-
-def _write_item(item: AttachedItem, *, typed: bool, json: bool) -> pb.AttachedToolCalls:
-    return pb.AttachedToolCalls(
-        output_index=item.output_index,
-        calls=[write_executed_call(call) for call in item.calls] if typed else (),
-        executed_tool_calls_json=item.executed_tool_calls_json if json else None,
-        metadata_bytes=item.metadata_bytes,
-    )
+    add = response.outputs.add  # in place: outputs that are made first are copied
+    for item in attachment.items:
+        add(
+            output_index=item.output_index,
+            calls=[write_executed_call(call) for call in item.calls] if typed else None,
+            executed_tool_calls_json=item.executed_tool_calls_json if json else None,
+            metadata_bytes=item.metadata_bytes,
+        )
+    return response
