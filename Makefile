@@ -108,6 +108,10 @@ test-go: setup
 	@cd clients/go/examples && go vet ./... && go test ./...
 	@mkdir -p $(MARKS) && touch $(MARKS)/go
 
+.PHONY: build-rust
+build-rust:
+	@cd clients/rust && cargo test --quiet --no-run && cargo build --quiet --examples
+
 .PHONY: test-rust
 test-rust: setup
 	@echo "==> testing Rust"
@@ -154,14 +158,23 @@ bench-quick: setup  ## The same in under 50 s
 # --- checks ---------------------------------------------------------------------------
 
 .PHONY: lint
-lint: setup  ## ruff, mypy, buf lint and breaking, import-linter, gofmt, clippy
+lint: lint-python lint-go lint-rust  ## ruff, mypy, buf lint and breaking, import-linter, gofmt, clippy
+
+.PHONY: lint-python
+lint-python: setup
 	ruff check .
 	ruff format --check .
 	mypy
 	buf lint
 	buf breaking --against ".git#ref=$(CONTRACT_BASE)"
 	PYTHONPATH=server:clients/python lint-imports --no-cache
+
+.PHONY: lint-go
+lint-go:
 	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l clients/go)"; fi
+
+.PHONY: lint-rust
+lint-rust:
 	@if command -v cargo >/dev/null; then cd clients/rust && cargo fmt --check && \
 		cargo clippy --quiet --all-targets -- -D warnings; fi
 
