@@ -1,6 +1,7 @@
 //! Compiles the contract with a compiler written in Rust, so that nobody needs `protoc`.
 
-use std::path::Path;
+use std::env;
+use std::path::PathBuf;
 
 /// The contract, in the order of its imports. `protos` is a link into the repository; `cargo
 /// package` puts the files themselves in its place.
@@ -18,7 +19,7 @@ const PROTO_FILES: [&str; 10] = [
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("protos");
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("protos");
     println!("cargo::rerun-if-changed={}", root.display());
     let descriptors = protox::compile(PROTO_FILES, [&root])?;
     tonic_prost_build::configure()

@@ -34,7 +34,7 @@ async fn main() -> Result<(), sidecall_client::Error> {
         request.outputs.push(call.call().prompt_output());
     }
     let items = turn.response_items().await?; // JSON, for the next request, in call order
-    for attached in agent.attach(request).await? {
+    for attached in agent.attach(request).await?.outputs {
         println!("{}", items[attached.output_index]);
         println!("{}", attached.executed_tool_calls_json); // what was attempted
     }

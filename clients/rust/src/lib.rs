@@ -65,7 +65,7 @@ pub use output::{
 };
 pub use projection::{CellResult, CellStatus, ProjectedFailure, ToolFailure};
 pub use prompt::{MissingOutput, NormalizedPrompt, OutlineEntry};
-pub use recorder::{AttachRequest, AttachedToolCalls, PromptOutput};
+pub use recorder::{AttachRequest, AttachedToolCalls, Attachment, PromptBase, PromptOutput};
 pub use runtime_info::{RuntimeInfo, RuntimeLimits};
 pub use session::{CancelTarget, CancelledCall, Session, SessionInfo, ToolCallStatus};
 pub use spawn::{EXECUTABLE_VARIABLE, Sidecar, SpawnOptions, spawn};

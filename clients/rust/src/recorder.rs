@@ -17,6 +17,16 @@ pub struct PromptOutput {
     pub item_id: Option<String>,
 }
 
+/// The session's last prompt, of which the first outputs stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PromptBase {
+    /// The prompt: what the answer to its attachment said. Refused with `PROMPT_BASE_MISMATCH`
+    /// when it is not the session's last one: describe the whole prompt then.
+    pub prompt_token: Vec<u8>,
+    /// How many of its first outputs stay as they were.
+    pub kept_outputs: usize,
+}
+
 /// A model request and the outputs of its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttachRequest {
@@ -24,8 +34,11 @@ pub struct AttachRequest {
     pub sampling_request_id: String,
     /// The turn of the model request. Empty: not known.
     pub turn_id: String,
-    /// All tool outputs of the prompt, in its order.
+    /// All tool outputs of the prompt, in its order. With a base only those after the ones that
+    /// stay.
     pub outputs: Vec<PromptOutput>,
+    /// What the prompt goes on from. None: it is described as a whole.
+    pub base: Option<PromptBase>,
 }
 
 impl AttachRequest {
@@ -50,6 +63,31 @@ impl AttachRequest {
                     item_id: output.item_id,
                 })
                 .collect(),
+            base: self.base.map(|base| pb::PromptBase {
+                prompt_token: base.prompt_token.into(),
+                kept_outputs: base.kept_outputs as u32,
+            }),
+        }
+    }
+}
+
+/// The records of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attachment {
+    /// Anything is attached.
+    pub attached: bool,
+    /// Only the outputs that carry records, in order.
+    pub outputs: Vec<AttachedToolCalls>,
+    /// Names the prompt, as the base of the session's next one. Opaque.
+    pub prompt_token: Vec<u8>,
+}
+
+impl Attachment {
+    pub(crate) fn read(read: pb::AttachExecutedToolCallsResponse) -> Self {
+        Self {
+            attached: read.attached,
+            outputs: read.outputs.into_iter().map(AttachedToolCalls::read).collect(),
+            prompt_token: read.prompt_token.into(),
         }
     }
 }
@@ -57,7 +95,7 @@ impl AttachRequest {
 /// The records of one output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedToolCalls {
-    /// The position of the output in the request, from 0.
+    /// The position of the output in the prompt, from 0; outputs that stayed count.
     pub output_index: usize,
     /// A JSON array: the value of the key `executed_tool_calls` of the output's metadata.
     pub executed_tool_calls_json: String,

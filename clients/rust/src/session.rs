@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::options::TurnOptions;
 use crate::outcome::{CallDurations, Outcome, Projections, wire_views};
 use crate::proto as pb;
-use crate::recorder::{AttachRequest, AttachedToolCalls};
+use crate::recorder::{AttachRequest, Attachment};
 use crate::wire::plain_time;
 
 /// A session and its unary requests. They are refused with `SESSION_NOT_FOUND` when it is gone.
@@ -110,12 +110,12 @@ impl Session {
     }
 
     /// Attaches the records of what was attempted to the outputs of a prompt. Call it for each
-    /// try of each model request. Only outputs that carry records come back, in order.
-    pub async fn attach(&self, request: AttachRequest) -> Result<Vec<AttachedToolCalls>, Error> {
+    /// try of each model request.
+    pub async fn attach(&self, request: AttachRequest) -> Result<Attachment, Error> {
         let request = request.wire(&self.session_id);
         let mut recorder = self.client.recorder();
         let attached = self.client.answer(recorder.attach_executed_tool_calls(request).await)?;
-        Ok(attached.outputs.into_iter().map(AttachedToolCalls::read).collect())
+        Ok(Attachment::read(attached))
     }
 
     /// Shows one call: how it stands or ended, with these views as far as they were made then.

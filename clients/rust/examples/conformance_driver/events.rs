@@ -4,7 +4,8 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 use sidecall_client::{
-    CallReference, CallResult, CancelledCall, Error, FieldViolation, Outcome, Payload, Refusal,
+    AttachedToolCalls, Attachment, CallReference, CallResult, CancelledCall, Error, FieldViolation,
+    Outcome, Payload, Refusal,
 };
 
 /// Writes one event, a whole line at once.
@@ -73,6 +74,20 @@ pub fn cancelled(calls: &[CancelledCall]) -> Value {
         with(ids(&one.call), json!({"disposition": one.disposition.to_string()}))
     };
     json!({"calls": calls.iter().map(one).collect::<Vec<_>>()})
+}
+
+pub fn attached(attachment: &Attachment) -> Value {
+    let output = |one: &AttachedToolCalls| {
+        json!({
+            "index": one.output_index,
+            "json": one.executed_tool_calls_json,
+            "metadata_bytes": one.metadata_bytes,
+        })
+    };
+    json!({
+        "attached": attachment.attached,
+        "outputs": attachment.outputs.iter().map(output).collect::<Vec<_>>(),
+    })
 }
 
 pub fn completed(result: &CallResult) -> Value {

@@ -174,19 +174,13 @@ impl Driver {
             Command::Attach { sampling_request_id, turn_id, outputs } => {
                 let outputs: Result<Vec<_>, _> =
                     outputs.into_iter().map(commands::Output::output).collect();
-                let request = AttachRequest { sampling_request_id, turn_id, outputs: outputs? };
-                beside(agent.attach(request), "attached", |outputs| {
-                    let output = |one: &sidecall_client::AttachedToolCalls| {
-                        json!({
-                            "index": one.output_index,
-                            "json": one.executed_tool_calls_json,
-                            "metadata_bytes": one.metadata_bytes,
-                        })
-                    };
-                    json!({
-                        "attached": !outputs.is_empty(),
-                        "outputs": outputs.iter().map(output).collect::<Vec<_>>(),
-                    })
+                let request = AttachRequest {
+                    turn_id,
+                    outputs: outputs?,
+                    ..AttachRequest::new(sampling_request_id)
+                };
+                beside(agent.attach(request), "attached", |attachment| {
+                    events::attached(&attachment)
                 });
             }
             Command::Detach { close: true } => self.leave(agent.close()),

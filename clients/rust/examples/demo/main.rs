@@ -70,7 +70,7 @@ async fn act(agent: &Agent, shell: &Shell) -> Result<(), Box<dyn Error>> {
     let mut attach = AttachRequest::new("request_2");
     attach.turn_id = TURN_ID.to_owned();
     attach.outputs = turn.calls().iter().map(|pending| pending.call().prompt_output()).collect();
-    let request = request::next(&results, &agent.attach(attach).await?)?;
+    let request = request::next(&results, &agent.attach(attach).await?.outputs)?;
     let items = request::check(&request, &steps)?;
     println!("\nThe next model request ({} bytes) says, each with its record:\n", request.len());
     report::request(&items);

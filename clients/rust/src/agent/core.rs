@@ -13,6 +13,7 @@ use super::config::AgentConfig;
 use super::handlers::Execution;
 use super::hooks::Question;
 use super::link::{Link, Ticket};
+use super::prompts::LastPrompt;
 use super::requests::Request;
 use super::stream::OpenStream;
 use crate::call::ToolName;
@@ -54,6 +55,7 @@ pub(super) struct State {
     /// Requests by the id of the cancel that answers them.
     pub(super) requests: HashMap<u64, Request>,
     pub(super) last_cancel_id: u64,
+    pub(super) last_prompt: LastPrompt,
     pub(super) detaching: bool,
     /// The server ended the stream because the agent wished it.
     pub(super) farewell_heard: bool,

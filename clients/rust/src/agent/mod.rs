@@ -13,6 +13,7 @@ mod handlers;
 mod hooks;
 mod link;
 mod pending;
+mod prompts;
 mod reattach;
 mod requests;
 mod stream;
@@ -33,7 +34,7 @@ use crate::error::{Error, SessionLost};
 use crate::hook::Hook;
 use crate::proto as pb;
 use crate::proto::client_frame::Frame;
-use crate::recorder::{AttachRequest, AttachedToolCalls};
+use crate::recorder::{AttachRequest, Attachment};
 use crate::session::{CancelTarget, CancelledCall, Session};
 use crate::tool::Tool;
 
@@ -153,20 +154,13 @@ impl Agent {
     }
 
     /// Attaches records to the outputs of a prompt, as [`Session::attach`] does, after everything
-    /// that was said on the stream before.
+    /// that was said on the stream before. Give all outputs each time: what the last prompt began
+    /// with is not sent again.
     pub fn attach(
         &self,
         request: AttachRequest,
-    ) -> impl Future<Output = Result<Vec<AttachedToolCalls>, Error>> + Send + use<> {
-        let idle = self.core.lock().link.idle();
-        let barrier = (!idle).then(|| self.core.barrier());
-        let session = self.session();
-        async move {
-            if let Some(barrier) = barrier {
-                barrier.await?;
-            }
-            session.attach(request).await
-        }
+    ) -> impl Future<Output = Result<Attachment, Error>> + Send + use<> {
+        self.core.attach_records(request)
     }
 
     /// Breaks the connection, as a fault of the network would; the agent resumes by itself. It is

@@ -9,4 +9,6 @@ mod hooks;
 mod large;
 mod spawning;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;
 mod unary;

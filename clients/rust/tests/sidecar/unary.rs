@@ -6,12 +6,14 @@ use sidecall_client::{
     AbortReason, AbortedOutput, AgentConfig, ApplyPatchOutput, AttachRequest, CallReference,
     CellResult, CellStatus, Client, ContentItem, Error, ExecCommandOutput, FunctionOutput,
     ImageDetail, JsonOutput, McpOutput, McpRawOutput, OutlineEntry, Payload, PayloadKind,
-    PromptOutput, RecordDisposition, SessionOptions, ToolCall, ToolCallSource, ToolError,
-    ToolFailure, ToolMode, ToolModeOptions, ToolOutput, ToolSearchOutput, TruncationPolicy,
-    TurnOptions, View,
+    PromptBase, PromptOutput, RecordDisposition, SessionOptions, ToolCall, ToolCallSource,
+    ToolError, ToolFailure, ToolMode, ToolModeOptions, ToolOutput, ToolSearchOutput,
+    TruncationPolicy, TurnOptions, View,
 };
 
-use crate::support::{call, connect, contains, result_of, saying, shared, soon};
+use crate::support::{
+    call, connect, contains, mirror, result_of, saying, shared, soon, with_tools,
+};
 
 #[tokio::test]
 async fn a_sidecar_tells_about_itself() {
@@ -35,7 +37,7 @@ async fn an_agent_that_runs_its_tools_itself_can_use_the_recorder() {
     }
     let mut request = AttachRequest::new("request");
     request.outputs.push(did.prompt_output());
-    let attached = session.attach(request).await.unwrap();
+    let attached = session.attach(request).await.unwrap().outputs;
     assert_eq!(attached.len(), 1);
     let records = r#"[{"name":"tool","arguments":{"big":12345678901234567890123,"e":"é"}}]"#;
     assert_eq!(attached[0].executed_tool_calls_json, records);
@@ -73,7 +75,37 @@ async fn the_output_of_exec_carries_the_records_of_its_cell() {
         item_id: None,
     });
     let carried = soon(agent.attach(request)).await.unwrap();
-    assert_eq!(carried[0].executed_tool_calls_json, r#"[{"name":"nested","arguments":{}}]"#);
+    assert!(carried.attached);
+    assert_eq!(
+        carried.outputs[0].executed_tool_calls_json,
+        r#"[{"name":"nested","arguments":{}}]"#
+    );
+}
+
+#[tokio::test]
+async fn a_prompt_is_told_as_a_change_to_the_last_one_also_when_another_came_between() {
+    let attached = connect(with_tools([mirror()])).await;
+    let turn = attached.agent.turn("turn");
+    let mut request = AttachRequest::new("request 1");
+    for (number, call_id) in [(1, "a"), (2, "b"), (3, "c")] {
+        request.sampling_request_id = format!("request {number}");
+        let pending = turn.dispatch(call("", call_id, "mirror"));
+        request.outputs.push(pending.call().prompt_output());
+        result_of(pending).await;
+        if number == 3 {
+            let alone = AttachRequest::new("an operator's");
+            attached.agent.session().attach(alone).await.unwrap();
+        }
+        let records = soon(attached.agent.attach(request.clone())).await.unwrap().outputs;
+        let indexes: Vec<_> = records.iter().map(|one| one.output_index).collect();
+        // What the operator's prompt left out lost its records: they go with their output.
+        let expected = if number == 3 { vec![2] } else { (0..number).collect() };
+        assert_eq!(indexes, expected);
+    }
+    let session = attached.agent.session();
+    let base = Some(PromptBase { prompt_token: b"another".to_vec(), kept_outputs: 1 });
+    let refused = session.attach(AttachRequest { base, ..AttachRequest::new("x") }).await;
+    assert_eq!(refused.unwrap_err().reason(), "PROMPT_BASE_MISMATCH");
 }
 
 #[tokio::test]
