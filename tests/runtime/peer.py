@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import pickle
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sidecall_server.domain.content import InputText
 from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
@@ -51,12 +51,20 @@ from tests.runtime.clock import settle
 Frame = TypeVar("Frame")
 
 
+class Shown(NamedTuple):
+    """What the model and the script read, where a real codec has all the views asked for."""
+
+    response_item_json: str
+    code_mode_json: str
+
+
 class PickleCodec:
     """A wire form that needs no protobuf."""
 
     def encode(self, frame: ServerFrame) -> bytes:
-        if isinstance(frame, CallCompleted):  # views are the wire's business
-            frame = frame._replace(projection=None)
+        if isinstance(frame, CallCompleted) and frame.projection is not None:
+            shown = Shown(frame.projection.response_item_json, frame.projection.code_mode_json)
+            return pickle.dumps(frame._replace(projection=shown))  # type: ignore[arg-type]
         return pickle.dumps(frame)
 
     def encode_chunk(self, chunk: Chunk) -> bytes:

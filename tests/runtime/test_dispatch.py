@@ -8,12 +8,14 @@ from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason
 from sidecall_server.domain.frames import (
     CallAccepted,
+    CallCompleted,
     CallReference,
     CancelTarget,
     FatalError,
     FrameError,
     HandlerResult,
     RespondToModel,
+    ServerFrame,
     UnhandledError,
     UpdateTools,
 )
@@ -341,3 +343,23 @@ async def test_external_context_marks_the_session_once_if_it_wants_that() -> Non
         events = [event.event async for event in watcher]
         marks = [event for event in events if isinstance(event, ExternalContextMarked)]
         assert marks == [ExternalContextMarked(CallReference("turn", "a"))] * wanted
+
+
+@by_hand
+async def test_a_defect_in_the_views_leaves_the_call_its_outcome(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = await Peer(new_sessions()).attach([tool("echo")])
+    await peer.dispatch(call("a"))
+    encode = peer.sessions.codec.encode
+
+    def encode_without_views(frame: ServerFrame) -> bytes:
+        if isinstance(frame, CallCompleted) and frame.projection is not None:
+            raise RuntimeError("a defect")
+        return encode(frame)
+
+    monkeypatch.setattr(peer.sessions.codec, "encode", encode_without_views)
+    await peer.answer("a")
+    assert peer.outcome("a").result == Completed(success=True)
+    assert "views failed" in caplog.text
+    assert not peer.of(FrameError)

@@ -170,10 +170,8 @@ async def test_no_post_hook_without_a_success(result: object) -> None:
 
 def shown(peer: Peer) -> tuple[str, str]:
     """What the model and the script read of the call `a`."""
-    from sidecall_server.runtime.completion import projection_of
-
-    (one,) = peer.session.calls()
-    projection = projection_of(one)
+    (completed,) = peer.of(CallCompleted)
+    projection = completed.projection
     assert projection is not None
     return projection.response_item_json, projection.code_mode_json
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 
 import pytest
 from sidecall_server.domain.declarations import HookPoint
@@ -71,11 +72,32 @@ async def test_tools_beyond_the_limit_are_refused_and_change_nothing() -> None:
 
 @by_hand
 async def test_ended_calls_are_kept_within_bounds_of_number_and_bytes() -> None:
-    peer = await Peer(new_sessions(max_retained_calls=3, max_retained_bytes=250)).attach([ECHO])
+    peer = await Peer(new_sessions(max_retained_calls=3)).attach([ECHO])
     for number in range(5):
-        await peer.dispatch(call(f"{number}"))  # 100 bytes each
-        await peer.answer(f"{number}")  # and 10 more
+        await peer.dispatch(call(f"{number}"))
+        await peer.answer(f"{number}")
+    assert [one.reference.call_id for one in peer.session.calls()] == ["2", "3", "4"]
+    one_bytes = peer.session.calls()[0].held_bytes
+    peer = await Peer(new_sessions(max_retained_bytes=2 * one_bytes + 1)).attach([ECHO])
+    for number in range(5):
+        await peer.dispatch(call(f"{number}"))
+        await peer.answer(f"{number}")
     assert [one.reference.call_id for one in peer.session.calls()] == ["3", "4"]
+
+
+@by_hand
+async def test_an_ended_call_keeps_nothing_of_what_it_worked_on() -> None:
+    peer = await Peer(new_sessions()).attach([ECHO])
+    large = FunctionPayload("x" * 100_000)
+    await peer.dispatch(call("a", payload=large), size_bytes=100_000)
+    await peer.answer("a", text_output("y" * 50_000), size_bytes=50_000)
+    (ended,) = peer.session.calls()
+    assert b"y" * 50_000 in ended.completed_data
+    assert len(pickle.dumps((ended.dispatch, ended.state))) < 2000
+    await peer.dispatch(call("a", payload=large))
+    assert peer.ended_calls() == ["a", "a"]
+    await peer.dispatch(call("a", payload=FunctionPayload("x" * 99_999)))
+    assert refused(peer) == [Reason.CALL_ID_CONFLICT]
 
 
 @by_hand
@@ -177,11 +199,11 @@ async def test_an_agent_that_leaves_large_outcomes_unread_is_not_read() -> None:
     await peer.dispatch(*(call(name) for name in "abc"))
     await peer.stop_reading()
     for name in "abc":
-        await peer.answer(name, size_bytes=400)
+        await peer.answer(name, text_output("x" * 400))
     reading = asyncio.create_task(peer.connection.ready_to_read())
     await settle()
     assert not reading.done()
-    assert peer.session.outbox.held_bytes >= 1500
+    assert peer.session.outbox.held_bytes >= 1200
     peer._reader = asyncio.create_task(peer._read(peer.connection))
     await reading
     assert [frame.call.call_id for frame in peer.of(CallCompleted)] == ["a", "b", "c"]

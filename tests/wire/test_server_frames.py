@@ -103,7 +103,6 @@ def completed(views: tuple[View, ...], kind: HookKind = HookKind.DEFAULT) -> Any
             kind,
             ("context",),
             CallDurations(0.5, None, 2.0),
-            0,
         )
     )
 
@@ -146,7 +145,6 @@ def test_views_are_made_when_the_frame_is_written_and_only_then() -> None:
         HookKind.DEFAULT,
         (),
         CallDurations(None, None, None),
-        0,
     )
     assert not made
     written(frame)
@@ -156,7 +154,14 @@ def test_views_are_made_when_the_frame_is_written_and_only_then() -> None:
 def test_a_fatal_call_shows_nothing() -> None:
     outcome = CallOutcome(Fatal("over"), LifecycleFinish.FAILED, True)
     frame = CallCompleted(
-        CALL, 1, outcome, None, (View.LOG,), HookKind.DEFAULT, (), CallDurations(None, None, 1.0), 0
+        CALL,
+        1,
+        outcome,
+        None,
+        (View.LOG,),
+        HookKind.DEFAULT,
+        (),
+        CallDurations(None, None, 1.0),
     )
     message = written(frame)
     assert message.outcome.fatal.message == "over"
@@ -169,7 +174,14 @@ def test_an_aborted_call_says_how_far_it_got() -> None:
     )
     outcome = CallOutcome(aborted, LifecycleFinish.ABORTED, True)
     frame = CallCompleted(
-        CALL, 1, outcome, None, (), HookKind.DEFAULT, (), CallDurations(None, None, 1.0), 0
+        CALL,
+        1,
+        outcome,
+        None,
+        (),
+        HookKind.DEFAULT,
+        (),
+        CallDurations(None, None, 1.0),
     )
     message = written(frame).outcome.aborted
     assert message.reason == outcome_pb.ABORT_REASON_DRAINED

@@ -301,7 +301,7 @@ class AbortHandler(NamedTuple):
 
 
 class CallCompleted(NamedTuple):
-    """The call has ended. `projection` None: no views. `held_bytes`: what it keeps in memory."""
+    """The call has ended. `projection` None: no views."""
 
     call: CallReference
     dispatch_order: int
@@ -311,7 +311,6 @@ class CallCompleted(NamedTuple):
     hook_kind: HookKind
     additional_contexts: tuple[str, ...]
     durations: CallDurations
-    held_bytes: int
 
 
 class CancelResult(NamedTuple):

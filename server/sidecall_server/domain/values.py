@@ -126,6 +126,12 @@ class ToolSearchPayload:
 
 ToolPayload: TypeAlias = FunctionPayload | CustomPayload | ToolSearchPayload
 
+_EMPTY_PAYLOADS: dict[PayloadKind, ToolPayload] = {
+    PayloadKind.FUNCTION: FunctionPayload(""),
+    PayloadKind.CUSTOM: CustomPayload(""),
+    PayloadKind.TOOL_SEARCH: ToolSearchPayload(""),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Direct:
@@ -157,6 +163,12 @@ class ToolCall:
     payload: ToolPayload
     source: ToolCallSource = Direct()
     turn_id: Id = ""
+
+    @property
+    def without_payload(self) -> ToolCall:
+        """The same call with an empty payload of its kind."""
+        empty = _EMPTY_PAYLOADS[self.payload.kind]
+        return ToolCall(self.call_id, self.tool_name, empty, self.source, self.turn_id)
 
     @property
     def nested(self) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sidecall_server.domain.call_machine import (
+    CallState,
     CancelRequested,
     Effect,
     Event,
@@ -46,7 +47,7 @@ from sidecall_server.domain.outcome import CallOutcome
 from sidecall_server.domain.outputs import ToolOutput
 from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import TurnOptions
-from sidecall_server.domain.values import CodeMode
+from sidecall_server.domain.values import CodeMode, ToolCall
 from sidecall_server.runtime import verdicts
 
 if TYPE_CHECKING:
@@ -64,10 +65,12 @@ class Call:
         "_teardown_timer",
         "acknowledged_at",
         "completed",
+        "completed_data",
         "dispatch",
         "dispatch_order",
         "ended_at",
         "feedback",
+        "fingerprint",
         "handler_ended_at",
         "handler_started_at",
         "held_bytes",
@@ -81,6 +84,8 @@ class Call:
         "state",
         "submitted_at",
     )
+
+    state: CallState
 
     def __init__(self, session: Session, dispatch: DispatchCall, dispatch_order: int) -> None:
         call = dispatch.call
@@ -104,7 +109,11 @@ class Call:
         self.held_bytes = dispatch.size_bytes
         """What it keeps in memory: the payload, and what handler and hooks answered."""
         self.completed: CallCompleted | None = None
-        """The terminal frame, once there is one."""
+        """The terminal frame, while the call ends."""
+        self.completed_data = b""
+        """The terminal frame as it goes out, once there is one."""
+        self.fingerprint = 0
+        """What the payload is recognised by, once it is forgotten."""
         self.acknowledged_at = 0
         """The sequence of the message that carries the terminal frame; 0: not written."""
         self._hook_timer: asyncio.TimerHandle | None = None
@@ -144,6 +153,21 @@ class Call:
             _between(self.handler_started_at, self.handler_ended_at),
             _between(self.submitted_at, self.ended_at),
         )
+
+    def is_of(self, call: ToolCall) -> bool:
+        """Whether this is the call, and not another under its ids."""
+        if self.completed_data:
+            return self.fingerprint == hash(call)
+        return self.dispatch.call == call
+
+    def forget_work(self) -> None:
+        """It has ended: what was said of it stays, what it worked on goes."""
+        self.fingerprint = hash(self.dispatch.call)
+        bare = self.dispatch.call.without_payload
+        self.dispatch = self.dispatch._replace(call=bare, traceparent="")
+        self.state = self.state._replace(call=bare, contexts=())
+        self.completed = self.projection = self.invocation = self.hook = self.feedback = None
+        self.held_bytes = 2 * len(self.completed_data)  # its texts stand in the outcome, too
 
     # --- what happens to it -----------------------------------------------------------
 

@@ -31,7 +31,6 @@ def completed_frame(call: Call, options: SessionOptions) -> CallCompleted:
         HookKind.DEFAULT if call.state.tool is None else call.state.tool.hook_kind,
         call.state.contexts,
         call.durations(),
-        call.held_bytes,
     )
 
 

@@ -1,10 +1,11 @@
 """What a session has to say to its agent: queued, numbered, kept until acknowledged.
 
 Frames wait as values until the writer takes them, so that one that is no longer wanted can
-be taken back (S7). Control frames go first; frames that are ready together travel in one
-message; a large frame goes in pieces, one per message, so that it holds up nobody.
-Numbered messages stay in a byte-bounded ring for a client that comes back. An agent that does
-not take what waits is not read (`full`), so that it cannot make more wait than a bound.
+be taken back (S7); outcomes wait as the bytes that they are kept as. Control frames go first;
+frames that are ready together travel in one message; a large frame goes in pieces, one per
+message, so that it holds up nobody. Numbered messages stay in a byte-bounded ring for a client
+that comes back. An agent that does not take what waits is not read (`full`), so that it cannot
+make more wait than a bound.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
-    CallCompleted,
     CallReference,
     CancelResult,
     Chunk,
@@ -80,8 +80,8 @@ class Outbox:
         self._memory_is_scarce = memory_is_scarce
         self._on_written = on_written
         self._wake = wake
-        self._control: deque[ServerFrame] = deque()
-        self._frames: deque[ServerFrame] = deque()
+        self._control: deque[ServerFrame | bytes] = deque()
+        self._frames: deque[ServerFrame | bytes] = deque()
         self._chunks: deque[bytes] = deque()
         self._transfers = 0
         self._waiting_bytes = 0
@@ -94,8 +94,8 @@ class Outbox:
         self.acknowledged = 0
         """The highest sequence the client said it has."""
 
-    def send(self, frame: ServerFrame, *, control: bool = False) -> None:
-        """Queue a frame."""
+    def send(self, frame: ServerFrame | bytes, *, control: bool = False) -> None:
+        """Queue a frame, or the bytes of one."""
         self._waiting_bytes += _held_bytes(frame)
         (self._control if control else self._frames).append(frame)
         self._wake()
@@ -108,9 +108,9 @@ class Outbox:
             return False
         return True
 
-    def waits(self, frame: ServerFrame) -> bool:
+    def waits(self, frame: ServerFrame | bytes) -> bool:
         """Whether the frame is not written yet."""
-        return frame in self._frames
+        return any(waiting is frame for waiting in self._frames)
 
     @property
     def backlog(self) -> int:
@@ -215,8 +215,8 @@ class Outbox:
             return ResumeOutcome.GAP, []
         return ResumeOutcome.RESUMED, [message.data for message in self._ring]
 
-    def _put(self, frame: ServerFrame, frames: list[bytes]) -> int:
-        data = self._codec.encode(frame)
+    def _put(self, frame: ServerFrame | bytes, frames: list[bytes]) -> int:
+        data = frame if isinstance(frame, bytes) else self._codec.encode(frame)
         self._waiting_bytes -= _held_bytes(frame)
         if len(data) <= self._max_chunk_bytes:
             frames.append(data)
@@ -251,6 +251,6 @@ class _Message(NamedTuple):
     answers: tuple[Answer, ...]
 
 
-def _held_bytes(frame: ServerFrame) -> int:
-    """What a waiting frame keeps in memory, where that is much."""
-    return frame.held_bytes if type(frame) is CallCompleted else 0
+def _held_bytes(frame: ServerFrame | bytes) -> int:
+    """What a waiting frame keeps in memory, where it is not counted with its call."""
+    return len(frame) if isinstance(frame, bytes) else 0

@@ -21,13 +21,13 @@ def resend_after_gap(session: Session) -> None:
     """Queue what matters again; the client drops what it knows by token and by call."""
     for call in session.calls():
         frames = [
-            call.completed,
+            call.completed_data or None,
             call.hook,
             call.invocation if call.phase is Phase.HANDLER else None,
         ]
         for frame in frames:
             if frame is not None and not session.outbox.waits(frame):
-                session.send(frame)
+                session.outbox.send(frame)
         if call.phase is Phase.TEARDOWN and call.invocation is not None:
             session.send(
                 AbortHandler(

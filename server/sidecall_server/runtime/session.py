@@ -23,6 +23,7 @@ from sidecall_server.domain.errors import (
 from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.frames import (
     CallAccepted,
+    CallCompleted,
     CallReference,
     CancelDisposition,
     CancelledCall,
@@ -459,7 +460,8 @@ class Session:
                     else issued.hook_token
                 )
         call.completed = completed_frame(call, self.options)
-        self.send(call.completed)
+        call.completed_data = self._encode_completed(call.completed)
+        self.outbox.send(call.completed_data)
         if outcome.lifecycle is not LifecycleFinish.NONE:
             self.events.emit(CallFinished(call.reference, outcome.brief, call.durations()))
         del self.open_calls[call.reference]
@@ -470,6 +472,7 @@ class Session:
         self.registry.call_ended()
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
+        call.forget_work()
         self._retain(call)
         self.count_bytes()
         self.touch()
@@ -598,7 +601,7 @@ class Session:
         self._held_record_bytes = held
 
     def _dispatched_again(self, known: Call, frame: DispatchCall) -> None:
-        if known.dispatch.call != frame.call:
+        if not known.is_of(frame.call):
             raise AlreadyExists(
                 f"call {frame.call.call_id!r} of turn {frame.call.turn_id!r} was dispatched with"
                 " another payload; give each call of a turn its own id",
@@ -607,8 +610,18 @@ class Session:
                 resource_name=f"{self.id}/{frame.call.turn_id}/{frame.call.call_id}",
             )
         self.send(CallAccepted(known.reference, known.dispatch_order, known.phase, duplicate=True))
-        if known.completed is not None:
-            self.send(known.completed)
+        if known.completed_data:
+            self.outbox.send(known.completed_data)
+
+    def _encode_completed(self, completed: CallCompleted) -> bytes:
+        """Even a defect in the making of views leaves the call its one outcome (R3)."""
+        try:
+            return self.codec.encode(completed)
+        except Exception:
+            log.exception(
+                "views failed", extra={"session_id": self.id, "call_id": completed.call.call_id}
+            )
+            return self.codec.encode(completed._replace(projection=None))
 
     def _check_dispatch(self, frame: DispatchCall) -> None:
         self.require_open()

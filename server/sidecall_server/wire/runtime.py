@@ -9,7 +9,6 @@ from sidecall.v1 import runtime_service_pb2 as pb
 from sidecall.v1 import runtime_stream_pb2 as stream_pb
 
 from sidecall_server.domain.frames import (
-    CallCompleted,
     CancelDisposition,
     CancelledCall,
     CancelTarget,
@@ -30,7 +29,7 @@ from sidecall_server.wire.call_outcome import (
 )
 from sidecall_server.wire.durations import write_duration
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
-from sidecall_server.wire.tool_output import write_projections, write_response_item
+from sidecall_server.wire.tool_output import keep_views, write_response_item
 from sidecall_server.wire.validation import (
     Problems,
     missing,
@@ -52,10 +51,10 @@ class ServerInfo(NamedTuple):
 
 
 class EndedCall(KnownCall, Protocol):
-    """A call with what is kept of its end."""
+    """A call with what is kept of its end: its terminal frame, as it went out."""
 
     @property
-    def completed(self) -> CallCompleted | None: ...
+    def completed_data(self) -> bytes: ...
 
 
 _DISPOSITIONS: Final = {
@@ -115,13 +114,10 @@ def write_call(
     session_id: str, call: EndedCall, views: Sequence[View] | None
 ) -> pb.GetToolCallResponse:
     """A call and, of those made when it ended, the views that are wanted (None: all)."""
-    completed = call.completed
+    completed = stream_pb.ServerFrame.FromString(call.completed_data).call_completed
     projections = None
-    if completed is not None and completed.projection is not None:
-        made = completed.views
-        wanted = made if views is None else [view for view in views if view in made]
-        if wanted or views is None:
-            projections = write_projections(completed.projection, wanted, completed.hook_kind)
+    if completed.HasField("projections"):
+        projections = keep_views(completed.projections, views)
     return pb.GetToolCallResponse(call=write_call_status(session_id, call), projections=projections)
 
 

@@ -5,8 +5,8 @@ Text of an output is decoded lossily, never refused; JSON text is checked by the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from sidecall.v1 import tool_output_pb2 as pb
 
@@ -58,6 +58,10 @@ from sidecall_server.wire.validation import (
     read_text,
 )
 
+_ViewField: TypeAlias = Literal[
+    "log", "response_item", "response_item_json", "hook", "code_mode_json"
+]
+
 _DETAILS: Final[Mapping[int, ImageDetail | None]] = {
     pb.IMAGE_DETAIL_UNSPECIFIED: None,
     pb.IMAGE_DETAIL_AUTO: ImageDetail.AUTO,
@@ -85,6 +89,14 @@ _VIEW_NUMBERS: Final[Mapping[View, pb.View.ValueType]] = {
     View.RESPONSE_ITEM_JSON: pb.VIEW_RESPONSE_ITEM_JSON,
     View.HOOK: pb.VIEW_HOOK,
     View.CODE_MODE: pb.VIEW_CODE_MODE,
+}
+
+_VIEW_FIELDS: Final[Mapping[View, _ViewField]] = {
+    View.LOG: "log",
+    View.RESPONSE_ITEM: "response_item",
+    View.RESPONSE_ITEM_JSON: "response_item_json",
+    View.HOOK: "hook",
+    View.CODE_MODE: "code_mode_json",
 }
 
 # --- outputs --------------------------------------------------------------------------
@@ -300,6 +312,19 @@ def write_projections(
             case View.HOOK:
                 fields["hook"] = _write_hook(projection, hook_kind)
     return pb.ToolOutputProjections(**fields)
+
+
+def keep_views(
+    projections: pb.ToolOutputProjections, views: Sequence[View] | None
+) -> pb.ToolOutputProjections | None:
+    """Of the views that were made those that are wanted (None: all); None where that is none."""
+    if views is None:
+        return projections
+    for view, field in _VIEW_FIELDS.items():
+        if view not in views:
+            projections.ClearField(field)
+    left = any(projections.HasField(field) for field in _VIEW_FIELDS.values())
+    return projections if left else None
 
 
 def write_response_item(item: ResponseItem) -> pb.ResponseItem:
