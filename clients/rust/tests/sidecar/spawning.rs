@@ -34,7 +34,7 @@ async fn a_sidecar_that_is_dropped_leaves() {
     let folder = std::path::Path::new(socket.trim_start_matches("unix://")).parent().unwrap();
     assert!(folder.exists());
     if env::var_os(ORPHAN_VARIABLE).is_some() {
-        println!("\nsidecar {process_id}");
+        println!("\nsidecar {process_id} {}", folder.display());
         std::future::pending::<()>().await;
     }
     drop(sidecar);
@@ -52,11 +52,14 @@ async fn a_sidecar_ends_with_its_agent_even_when_that_is_killed() {
         .unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines();
     let said = lines.map_while(Result::ok).find_map(|line| {
-        line.strip_prefix("sidecar ").and_then(|process_id| process_id.parse().ok())
+        let (process_id, folder) = line.strip_prefix("sidecar ")?.split_once(' ')?;
+        Some((process_id.parse().ok()?, folder.to_owned()))
     });
     agent.kill().unwrap();
     agent.wait().unwrap();
-    gone(said.expect("it started no sidecar")).await;
+    let (process_id, folder) = said.expect("it started no sidecar");
+    gone(process_id).await;
+    std::fs::remove_dir_all(folder).unwrap(); // who was killed cannot
 }
 
 #[tokio::test]
