@@ -212,15 +212,14 @@ export class Work {
   }
 
   #failure(thrown: unknown): Result {
-    const message = Buffer.from(textOf(thrown));
     if (thrown instanceof RespondToModelError) {
-      return { $case: "respondToModel", value: { message } };
+      return { $case: "respondToModel", value: { message: Buffer.from(thrown.message) } };
     }
     if (thrown instanceof FatalError) {
-      return { $case: "fatal", value: { message } };
+      return { $case: "fatal", value: { message: Buffer.from(thrown.message) } };
     }
     return this.#place.unhandledErrors === "respond_to_model"
-      ? { $case: "respondToModel", value: { message } }
+      ? { $case: "respondToModel", value: { message: Buffer.from(textOf(thrown)) } }
       : unhandled(thrown);
   }
 

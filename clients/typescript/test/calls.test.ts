@@ -53,6 +53,7 @@ test("what a handler throws decides who hears of it", async (t) => {
   });
   const tools = [
     throwing("readable", new RespondToModelError("no such file: x")),
+    throwing("empty", new RespondToModelError("")),
     throwing("fatal", new FatalError("the disk is full")),
     throwing("defect", new TypeError("x is undefined")),
     throwing("text", "oops"),
@@ -63,6 +64,7 @@ test("what a handler throws decides who hears of it", async (t) => {
   const defect = "tool task failed to receive: ";
   for (const [agent, name, kind, message] of [
     [strict, "readable", "model_failure", "no such file: x"],
+    [strict, "empty", "model_failure", ""],
     [strict, "fatal", "fatal", "the disk is full"],
     [strict, "defect", "fatal", `${defect}x is undefined`],
     [strict, "text", "fatal", `${defect}oops`],
