@@ -1,6 +1,7 @@
 //! What an agent knows, and how its parts reach it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prost::bytes::Bytes;
@@ -38,6 +39,9 @@ pub(super) struct Core {
     state: Mutex<State>,
 }
 
+/// The tools of an agent by name.
+pub(super) type Tools = BTreeMap<ToolName, Tool>;
+
 #[derive(Default)]
 pub(super) struct State {
     pub(super) link: Link,
@@ -45,8 +49,11 @@ pub(super) struct State {
     pub(super) resume_token: String,
     pub(super) tool_mode: ToolMode,
     pub(super) server_instance_id: String,
-    pub(super) tools: BTreeMap<ToolName, Tool>,
+    pub(super) tools: Tools,
     pub(super) hooks: Vec<Hook>,
+    /// Tools that were replaced. They are dropped without the lock: they may hold the agent, whose
+    /// drop takes it.
+    pub(super) retired: Vec<Tools>,
     pub(super) calls: Calls,
     /// Handlers by invocation token, until their call has ended and they have returned.
     pub(super) running: HashMap<Bytes, Execution>,
@@ -70,8 +77,8 @@ impl Core {
         transport: Box<dyn OpenStream>,
         mut config: AgentConfig,
     ) -> Self {
-        let mut state = State { hooks: std::mem::take(&mut config.hooks), ..State::default() };
-        for tool in std::mem::take(&mut config.tools) {
+        let mut state = State { hooks: take(&mut config.hooks), ..State::default() };
+        for tool in take(&mut config.tools) {
             state.tools.insert(tool.name.clone(), tool);
         }
         if let Some(session) = &config.session {
@@ -106,14 +113,17 @@ impl Core {
         state.link.answer(frame)
     }
 
-    /// Ends everything that hangs on the session.
+    /// Ends everything that hangs on the session. Tools and hooks are given up, as they may hold
+    /// the agent.
     pub(super) fn lose(&self, lost: SessionLost) {
         let mut state = self.lock();
         state.calls.fail_all(&Error::SessionLost(lost.clone()));
         state.lost = Some(lost);
         state.stop_work();
-        state.requests.clear();
         state.link = Link::default();
+        let unlocked = (take(&mut state.tools), take(&mut state.hooks), take(&mut state.requests));
+        drop(state);
+        drop(unlocked);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the sidecar says: each frame to the part of the agent that it concerns.
 
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,8 @@ impl Core {
     pub(super) fn receive(self: &Arc<Self>, message: pb::ConnectResponse) -> Result<(), Error> {
         let mut news = Vec::new();
         let read = self.read_message(message, &mut news);
+        let retired = take(&mut self.lock().retired);
+        drop(retired);
         for one in news {
             self.tell(one);
         }

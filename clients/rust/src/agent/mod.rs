@@ -24,6 +24,7 @@ mod tests;
 
 use std::fmt;
 use std::future::Future;
+use std::mem::replace;
 use std::sync::Arc;
 
 use self::core::Core;
@@ -126,8 +127,11 @@ impl Agent {
         let declared = pb::HookDeclarations { hooks: hooks.iter().map(Hook::wire).collect() };
         let update = pb::UpdateTools { hooks: Some(declared), ..Default::default() };
         let mut state = self.core.lock();
-        state.hooks = hooks;
-        self.core.notify(&mut state, Frame::UpdateTools(update))
+        let before = replace(&mut state.hooks, hooks);
+        let read = self.core.notify(&mut state, Frame::UpdateTools(update));
+        drop(state);
+        drop(before); // without the lock: they may hold an agent
+        read
     }
 
     /// Says which call's output carries the records of a code-mode cell: `exec`'s as soon as the

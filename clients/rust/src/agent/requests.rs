@@ -1,12 +1,12 @@
 //! Requests on the stream: cancels, and frames that have no answer of their own.
 
-use std::collections::BTreeMap;
 use std::future::Future;
+use std::mem::replace;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::core::{Core, State};
+use super::core::{Core, State, Tools};
 use super::link::Ticket;
 use crate::call::ToolName;
 use crate::enums::CancelDisposition;
@@ -26,7 +26,7 @@ struct Asked {
     /// Calls that were still waiting here.
     local: Vec<CancelledCall>,
     /// The tools as they were, for an update that is refused.
-    tools_before: Option<BTreeMap<ToolName, Tool>>,
+    tools_before: Option<Tools>,
 }
 
 /// Waits for a CancelResult. The server answers in order, so that the result of a cancel of no
@@ -35,7 +35,7 @@ pub(super) struct Request {
     /// The cancel, and the frame before it that the request is about.
     tickets: Vec<Ticket>,
     local: Vec<CancelledCall>,
-    tools_before: Option<BTreeMap<ToolName, Tool>>,
+    tools_before: Option<Tools>,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -140,6 +140,7 @@ impl Core {
 impl State {
     pub(super) fn cancel_result(&mut self, frame: pb::CancelResult) {
         let Some(mut request) = self.requests.remove(&frame.cancel_id) else { return };
+        self.retired.extend(request.tools_before);
         request.tickets.iter().for_each(|ticket| self.link.discard(*ticket));
         let mut calls: Vec<_> = frame.calls.into_iter().map(CancelledCall::read).collect();
         calls.append(&mut request.local);
@@ -160,7 +161,7 @@ impl State {
             if let Some(request) = self.requests.remove(id) {
                 request.tickets.iter().for_each(|ticket| self.link.discard(*ticket));
                 if let Some(before) = request.tools_before {
-                    self.tools = before;
+                    self.retired.push(replace(&mut self.tools, before));
                 }
                 let _ = request.reply.send(Err(refusal.clone().into())); // as above
             }

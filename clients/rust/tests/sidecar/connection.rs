@@ -1,7 +1,7 @@
 //! Connections that break, sessions that are lost, and agents that leave.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sidecall_client::{
@@ -225,13 +225,13 @@ async fn a_listener_that_panics_breaks_nothing() {
 }
 
 #[tokio::test]
-async fn a_handler_may_use_the_agent_that_runs_it() {
-    let slot = Arc::new(std::sync::OnceLock::<Agent>::new());
-    let own = Arc::clone(&slot);
+async fn a_handler_may_use_and_hold_the_agent_that_runs_it() {
+    let slot = Arc::new(OnceLock::<Agent>::new());
+    let held = Arc::clone(&slot);
     let outer = Tool::new("outer", move |invocation: Invocation| {
-        let own = Arc::clone(&own);
+        let held = Arc::clone(&held);
         async move {
-            let agent = own.get().expect("it is connected");
+            let agent = held.get().expect("it is connected");
             let inner = call(&invocation.call.turn_id, "inner", "inner").in_cell("cell");
             let result = agent.dispatch(inner).await?;
             Ok::<_, ToolError>(result.projections.code_mode_json.unwrap_or_default())
@@ -240,5 +240,7 @@ async fn a_handler_may_use_the_agent_that_runs_it() {
     let attached = connect(with_tools([outer.parallel(), saying("inner", "x").parallel()])).await;
     let agent = slot.get_or_init(|| attached.agent);
     says(agent.dispatch(call("turn", "id", "outer")), r#"\"x\""#).await;
+    soon(agent.update_tools(vec![saying("outer", "")], Vec::new())).await.unwrap();
     soon(agent.close()).await;
+    assert_eq!(Arc::strong_count(&slot), 1, "the agent holds itself");
 }
