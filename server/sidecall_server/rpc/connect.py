@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -25,13 +25,11 @@ SERVICE = "sidecall.v1.RuntimeService"
 def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
     """Add Connect; after the generated code has added its service, whose entry it replaces."""
 
-    async def connect(
-        requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
-    ) -> None:
+    async def connect(_requests: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         rpc = asyncio.current_task()
         assert rpc is not None
         connection = Connection(sessions, owner_of(context), sessions.codec, rpc.cancel)
-        reader = asyncio.create_task(_read(connection, requests))
+        reader = asyncio.create_task(_read(connection, context))
         try:
             async for message in connection.messages():
                 await context.write(message)
@@ -47,10 +45,13 @@ def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
     server.add_registered_method_handlers(SERVICE, {METHOD: handler})
 
 
-async def _read(connection: Connection, requests: AsyncIterator[bytes]) -> None:
+async def _read(connection: Connection, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
     """Feed the connection until the client is done. EOF is not Detach: the writer ends."""
     try:
-        async for message in requests:
+        while True:
+            message: Any = await context.read()
+            if message is grpc.aio.EOF:
+                return
             connection.receive(message)
             await connection.ready_to_read()
     finally:
