@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
@@ -194,7 +195,10 @@ impl Core {
                 Some(message) => message,
                 None => tokio::select! {
                     biased;
-                    () = self.wake.notified() => continue,
+                    () = self.wake.notified() => {
+                        yield_now().await; // what gets ready beside it goes together with it
+                        continue;
+                    }
                     () = sleep_until(idle) => {
                         self.lock().link.unnumbered(Some(Frame::Heartbeat(pb::Heartbeat {})))
                     }
