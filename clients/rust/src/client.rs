@@ -12,7 +12,8 @@ use crate::proto::projection_service_client::ProjectionServiceClient;
 use crate::proto::recorder_service_client::RecorderServiceClient;
 use crate::proto::runtime_service_client::RuntimeServiceClient;
 use crate::proto::session_service_client::SessionServiceClient;
-use crate::session::{Session, SessionInfo};
+use crate::session::Session;
+use crate::session_info::SessionInfo;
 
 /// Bounds a message from the server; servers may be set to more than their default of 4 MiB.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;

@@ -170,10 +170,12 @@ impl Endpoint {
         if self.token.is_empty() {
             return Ok(Bearer(None));
         }
-        let header = format!("Bearer {}", self.token).parse().map_err(|_| Error::Endpoint {
-            address: self.address.clone(),
-            message: "the token holds letters that no header can".to_owned(),
-        })?;
+        let mut header: MetadataValue<Ascii> =
+            format!("Bearer {}", self.token).parse().map_err(|_| Error::Endpoint {
+                address: self.address.clone(),
+                message: "the token holds letters that no header can".to_owned(),
+            })?;
+        header.set_sensitive(true);
         Ok(Bearer(Some(header)))
     }
 }

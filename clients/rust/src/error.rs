@@ -215,37 +215,6 @@ impl From<SessionLost> for Error {
     }
 }
 
-/// What a handler fails with. `?` makes one of any error: a defect of the tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ToolError {
-    /// The model reads the text, and may react to it.
-    RespondToModel(String),
-    /// The turn ends; the agent's user gets to know the text.
-    Fatal(String),
-    /// A defect of the tool. It ends the turn too, but see
-    /// [`Tool::respond_to_errors`](crate::Tool::respond_to_errors).
-    Unhandled(String),
-}
-
-impl ToolError {
-    /// A failure that the model may read.
-    pub fn respond_to_model(message: impl Into<String>) -> Self {
-        Self::RespondToModel(message.into())
-    }
-
-    /// A failure that ends the turn.
-    pub fn fatal(message: impl Into<String>) -> Self {
-        Self::Fatal(message.into())
-    }
-}
-
-impl<E: std::error::Error> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        Self::Unhandled(error.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tonic_types::ErrorDetails;
@@ -290,12 +259,5 @@ mod tests {
         let refusal = Refusal::from(status);
         assert_eq!(refusal.to_string(), "UNAVAILABLE: transport error: certificate unknown");
         assert_eq!(Refusal::from(Status::unknown("said so")).reason, "UNKNOWN");
-    }
-
-    #[test]
-    fn any_error_becomes_a_defect_of_the_tool() {
-        let read = || -> Result<i32, ToolError> { Ok("x".parse::<i32>()?) };
-        let defect = ToolError::Unhandled("invalid digit found in string".to_owned());
-        assert_eq!(read(), Err(defect));
     }
 }

@@ -21,12 +21,14 @@
 
 mod agent;
 mod call;
+mod cancel;
 mod client;
 mod endpoint;
 mod enums;
 mod error;
 mod head_tail;
 mod hook;
+mod invocation;
 mod options;
 mod outcome;
 mod output;
@@ -36,13 +38,15 @@ mod proto;
 mod recorder;
 mod runtime_info;
 mod session;
+mod session_info;
 mod spawn;
 mod tool;
 mod verdicts;
 mod wire;
 
 pub use agent::{Agent, AgentConfig, DispatchOptions, PendingCall, Turn};
-pub use call::{Abort, CallReference, Invocation, Payload, ToolCall, ToolCallSource, ToolName};
+pub use call::{CallReference, Payload, ToolCall, ToolCallSource, ToolName};
+pub use cancel::{CancelTarget, CancelledCall};
 pub use client::Client;
 #[cfg(feature = "tls")]
 pub use endpoint::Tls;
@@ -52,9 +56,10 @@ pub use enums::{
     ImageDetail, LifecycleFinish, PayloadKind, PostHookBlock, RecordDisposition, ResumeOutcome,
     SessionState, TeardownState, ToolMode, UnknownName, View,
 };
-pub use error::{Error, FieldViolation, Refusal, SessionLost, ToolError};
+pub use error::{Error, FieldViolation, Refusal, SessionLost};
 pub use head_tail::{COLLECTION_BUFFER_BYTES, HeadTailBuffer};
 pub use hook::{Hook, HookInput, Verdict};
+pub use invocation::{Abort, Invocation};
 pub use options::{SessionOptions, ToolModeOptions, TurnOptions};
 pub use outcome::{
     CallDurations, CallResult, HookPayload, Outcome, OutputBody, Projections, ResponseItem,
@@ -67,11 +72,12 @@ pub use projection::{CellResult, CellStatus, ProjectedFailure, ToolFailure};
 pub use prompt::{MissingOutput, NormalizedPrompt, OutlineEntry};
 pub use recorder::{AttachRequest, AttachedToolCalls, Attachment, PromptBase, PromptOutput};
 pub use runtime_info::{RuntimeInfo, RuntimeLimits};
-pub use session::{CancelTarget, CancelledCall, Session, SessionInfo, ToolCallStatus};
+pub use session::{Session, ToolCallStatus};
+pub use session_info::SessionInfo;
 pub use spawn::{EXECUTABLE_VARIABLE, Sidecar, SpawnOptions, spawn};
 pub use tokio_util::sync::CancellationToken;
 pub use tonic::Code;
-pub use tool::Tool;
+pub use tool::{Tool, ToolError};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

@@ -5,10 +5,11 @@ use std::time::Duration;
 use crate::call::{ToolCall, text};
 use crate::client::Client;
 use crate::enums::{AbortReason, View};
-use crate::error::{Error, ToolError};
+use crate::error::Error;
 use crate::outcome::{Projections, wire_views};
 use crate::output::{ContentItem, ToolOutput, TruncationPolicy};
 use crate::proto as pb;
+use crate::tool::ToolError;
 use crate::wire::wire_duration;
 
 /// What a call failed with, for [`Client::project_tool_failure`].

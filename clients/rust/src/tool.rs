@@ -6,14 +6,45 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::{Invocation, ToolName};
+use crate::call::ToolName;
 use crate::enums::{CancelMode, HookKind, PayloadKind};
-use crate::error::ToolError;
+use crate::invocation::Invocation;
 use crate::output::ToolOutput;
 use crate::proto as pb;
 use crate::wire::wire_duration;
 
 type Handling = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
+
+/// What a handler fails with. `?` makes one of any error: a defect of the tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The model reads the text, and may react to it.
+    RespondToModel(String),
+    /// The turn ends; the agent's user gets to know the text.
+    Fatal(String),
+    /// A defect of the tool. It ends the turn too, but see
+    /// [`Tool::respond_to_errors`](crate::Tool::respond_to_errors).
+    Unhandled(String),
+}
+
+impl ToolError {
+    /// A failure that the model may read.
+    pub fn respond_to_model(message: impl Into<String>) -> Self {
+        Self::RespondToModel(message.into())
+    }
+
+    /// A failure that ends the turn.
+    pub fn fatal(message: impl Into<String>) -> Self {
+        Self::Fatal(message.into())
+    }
+}
+
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self::Unhandled(error.to_string())
+    }
+}
 
 /// A tool of the agent. It runs alone, unless it is [`parallel`](Tool::parallel).
 #[derive(Clone)]
@@ -147,5 +178,17 @@ impl Tool {
 impl fmt::Debug for Tool {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_error_becomes_a_defect_of_the_tool() {
+        let read = || -> Result<i32, ToolError> { Ok("x".parse::<i32>()?) };
+        let defect = ToolError::Unhandled("invalid digit found in string".to_owned());
+        assert_eq!(read(), Err(defect));
     }
 }

@@ -10,11 +10,11 @@ use tonic::Code;
 use super::core::{Core, State};
 use super::link::{Link, Ticket};
 use crate::call::{CallReference, ToolCall};
+use crate::cancel::CancelTarget;
 use crate::error::{Error, Refusal};
 use crate::outcome::CallResult;
 use crate::proto as pb;
 use crate::proto::client_frame::Frame;
-use crate::session::CancelTarget;
 
 /// A call, and its result once it has ended.
 pub(super) struct Slot {

@@ -14,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 use super::calls::too_large;
 use super::core::{Core, State};
 use super::link::Ticket;
-use crate::call::{Abort, CallReference, Invocation, ToolCall};
+use crate::call::{CallReference, ToolCall};
 use crate::enums::AbortReason;
-use crate::error::{Refusal, ToolError};
+use crate::error::Refusal;
+use crate::invocation::{Abort, Invocation};
 use crate::proto as pb;
 use crate::proto::client_frame::Frame;
 use crate::proto::handler_result::Result as Answer;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolError};
 use crate::wire::plain_duration;
 
 /// A handler that was started.

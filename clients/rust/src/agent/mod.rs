@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use self::core::Core;
 use crate::call::{CallReference, ToolCall, ToolName};
+use crate::cancel::{CancelTarget, CancelledCall};
 use crate::client::Client;
 use crate::enums::ToolMode;
 use crate::error::{Error, SessionLost};
@@ -36,7 +37,7 @@ use crate::hook::Hook;
 use crate::proto as pb;
 use crate::proto::client_frame::Frame;
 use crate::recorder::{AttachRequest, Attachment};
-use crate::session::{CancelTarget, CancelledCall, Session};
+use crate::session::Session;
 use crate::tool::Tool;
 
 pub use self::config::AgentConfig;

@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 use super::core::{Core, State, Tools};
 use super::link::Ticket;
 use crate::call::ToolName;
+use crate::cancel::{CancelTarget, CancelledCall};
 use crate::enums::CancelDisposition;
 use crate::error::{Error, Refusal, SessionLost};
 use crate::proto as pb;
 use crate::proto::client_frame::Frame;
-use crate::session::{CancelTarget, CancelledCall};
 use crate::tool::Tool;
 
 type Answer = Result<Vec<CancelledCall>, Error>;

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::core::Core;
 use super::pending::{DispatchOptions, PendingCall};
 use crate::call::ToolCall;
+use crate::cancel::{CancelTarget, CancelledCall};
 use crate::error::Error;
 use crate::outcome::CallResult;
 use crate::proto as pb;
 use crate::proto::client_frame::Frame;
-use crate::session::{CancelTarget, CancelledCall};
 
 /// Collects the calls of one turn and gives their outputs in the order in which the model made
 /// them, whatever ended first. Dropping it cancels the calls that are still open, unless somebody

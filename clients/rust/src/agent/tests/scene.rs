@@ -13,13 +13,13 @@ use super::super::core::Core;
 use super::super::reattach::BACKOFF_BASE;
 use super::super::stream::{Channels, OpenStream, Opening};
 use super::super::{Agent, AgentConfig, PendingCall};
-use crate::call::{Invocation, Payload, ToolCall};
+use crate::call::{Payload, ToolCall};
 use crate::client::Client;
-use crate::error::ToolError;
+use crate::invocation::Invocation;
 use crate::proto as pb;
 use crate::proto::client_frame::Frame as ClientFrame;
 use crate::proto::server_frame::Frame;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolError};
 use crate::wire::wire_duration;
 
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);

@@ -11,12 +11,12 @@ use super::scene::{
     HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, RESUME_GRACE, Scene, chunk, completes, invoke,
     invoke_with, refuses, resumed, welcome,
 };
+use crate::cancel::CancelTarget;
 use crate::error::Error;
 use crate::proto as pb;
 use crate::proto::ErrorReason;
 use crate::proto::client_frame::Frame as ClientFrame;
 use crate::proto::server_frame::Frame;
-use crate::session::CancelTarget;
 
 #[tokio::test(start_paused = true)]
 async fn frames_that_are_ready_together_travel_together() {
