@@ -94,7 +94,8 @@ def test_a_path_of_the_most_bytes_allowed_serves(folder: Path, processes: Proces
 def test_a_folder_open_to_others_is_refused(folder: Path, open_mode: int) -> None:
     folder.chmod(open_mode)
 
-    assert f"chmod 0700 {folder}" in refused("--socket", str(folder / "a.sock"))
+    better = folder / "sidecall" / "sidecall.sock"
+    assert f"--socket {better}," in refused("--socket", str(folder / "a.sock"))
 
 
 def test_a_folder_of_another_user_is_refused(folder: Path) -> None:

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sidecall_server.domain.failure import AbortReason
-from sidecall_server.domain.frames import CallCompleted, DispatchCall, ServerFrame
+from sidecall_server.domain.frames import DispatchCall, ServerFrame
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.gate import Gate
+from sidecall_server.runtime.outbox import Outbox
 from sidecall_server.runtime.session import Session
 from sidecall_server.runtime.sessions import Sessions
 
@@ -34,24 +35,29 @@ def _struck() -> bool:
 
 
 def _drop_terminal() -> None:
-    send = Session.send
+    send = Outbox.send
 
-    def sabotaged(self: Session, frame: ServerFrame, *, control: bool = False) -> None:
-        if not (isinstance(frame, CallCompleted) and _struck()):
+    def sabotaged(self: Outbox, frame: ServerFrame | bytes, *, control: bool = False) -> None:
+        if not (_is_terminal(frame) and _struck()):
             send(self, frame, control=control)
 
-    _replace(Session, "send", sabotaged)
+    _replace(Outbox, "send", sabotaged)
 
 
 def _send_terminal_twice() -> None:
-    send = Session.send
+    send = Outbox.send
 
-    def sabotaged(self: Session, frame: ServerFrame, *, control: bool = False) -> None:
+    def sabotaged(self: Outbox, frame: ServerFrame | bytes, *, control: bool = False) -> None:
         send(self, frame, control=control)
-        if isinstance(frame, CallCompleted) and _struck():
+        if _is_terminal(frame) and _struck():
             send(self, frame, control=control)
 
-    _replace(Session, "send", sabotaged)
+    _replace(Outbox, "send", sabotaged)
+
+
+def _is_terminal(frame: ServerFrame | bytes) -> bool:
+    """Outcomes alone are queued as bytes."""
+    return isinstance(frame, bytes)
 
 
 def _keep_deleted_sessions() -> None:

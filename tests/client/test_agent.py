@@ -524,7 +524,11 @@ async def test_a_killed_sidecar_loses_the_session_and_everyone_is_told(tmp_path:
     assert process.stdout is not None
     await process.stdout.readline()
     async with attached(Endpoint(address), bench) as agent:
-        pending = agent.dispatch(call("a", "hold"))
+        turn = agent.turn("t")
+        done = turn.dispatch(call("done", "hold"))
+        bench.release("done")
+        await done
+        pending = turn.dispatch(call("a", "hold"))
         await bench.begun("a")
         process.kill()
         await process.wait()
@@ -540,6 +544,9 @@ async def test_a_killed_sidecar_loses_the_session_and_everyone_is_told(tmp_path:
             with pytest.raises(SessionLostError) as lost:
                 await pending
             assert lost.value.reason == "SESSION_NOT_FOUND"
+            assert "started anew" in lost.value.message
+            with pytest.raises(SessionLostError):
+                await turn.response_items()
             with pytest.raises(SessionLostError):
                 agent.dispatch(call("b"))
             with pytest.raises(SessionLostError):

@@ -37,3 +37,9 @@ def test_a_token_travels_with_every_rpc(monkeypatch: pytest.MonkeyPatch) -> None
     assert Endpoint.find().metadata == (("authorization", "Bearer secret"),)
     monkeypatch.delenv("SIDECALL_TOKEN")
     assert Endpoint.find().metadata == ()
+
+
+@pytest.mark.parametrize("path", ["/run/sidecall.sock", "./sidecall.sock", "~/sidecall.sock"])
+def test_a_path_is_not_an_address(path: str) -> None:
+    with pytest.raises(ValueError, match=f"write 'unix://{path}'"):
+        Endpoint(path)

@@ -32,7 +32,7 @@ const calls = asked.map((call) => turn.dispatch(call).call);
 const items = await turn.responseItems(); // JSON, for the next request, in call order
 const outputs = calls.map(promptOutput);
 const attachments = await agent.attach({ samplingRequestId: "request_2", outputs });
+console.log(items.join("\n"));
 for (const { outputIndex, executedToolCallsJson } of attachments) {
-  console.log(items[outputIndex]);
-  console.log(executedToolCallsJson); // what was attempted
+  console.log(outputIndex, executedToolCallsJson); // what was attempted, by output
 }

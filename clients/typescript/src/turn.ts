@@ -1,6 +1,7 @@
 /** The calls of one turn, in the order in which the model made them (SPEC G10). */
 import type { Agent } from "./agent.js";
 import { keyOf, type ToolCall } from "./call.js";
+import { SessionLostError } from "./errors.js";
 import type { Outcome } from "./outcome.js";
 import type { DispatchOptions, PendingCall } from "./pending.js";
 import type { CancelledCall } from "./session.js";
@@ -37,9 +38,16 @@ export class Turn {
   /**
    * Waits likewise; the response items (JSON text) for the model's next request, in call order.
    * Calls without one are left out: refused ones, fatal ones, those of scripts.
+   *
+   * @throws SessionLostError when the session is gone before all calls have ended.
    */
   async responseItems(): Promise<string[]> {
     const ended = await Promise.allSettled(this.#ended());
+    for (const result of ended) {
+      if (result.status === "rejected" && result.reason instanceof SessionLostError) {
+        throw result.reason;
+      }
+    }
     return ended.flatMap((result) =>
       result.status === "fulfilled" ? (result.value.projections.responseItemJson ?? []) : [],
     );

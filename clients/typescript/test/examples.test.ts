@@ -29,9 +29,9 @@ test("the minimal agent runs", async () => {
   assert.equal(
     await output("minimal"),
     `{"type":"function_call_output","call_id":"call_0","output":"2.5"}
-[{"name":"divide","arguments":{"number":10,"by":4}}]
 {"type":"function_call_output","call_id":"call_1","output":"cannot divide by zero"}
-[{"name":"divide","arguments":{"number":10,"by":0}}]
+0 [{"name":"divide","arguments":{"number":10,"by":4}}]
+1 [{"name":"divide","arguments":{"number":10,"by":0}}]
 `,
   );
 });

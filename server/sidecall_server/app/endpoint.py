@@ -21,7 +21,7 @@ _UNREACHABLE: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
 
 
 class EndpointError(Exception):
-    """The endpoint's files cannot be used; the message says why."""
+    """The endpoint, or one of its files, cannot be used; the message says why."""
 
 
 def add_endpoint_flags(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_endpoint_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--endpoint",
         metavar="ADDRESS",
-        help="the address of the ready line: unix:///path or HOST:PORT"
+        help="the address of the ready line: unix:///path, HOST:PORT or tls://HOST:PORT"
         f" (default: this user's private socket)  [{ENDPOINT_VARIABLE}]",
     )
     parser.add_argument("--tls", action="store_true", help="use TLS; implied by the next three")
@@ -55,7 +55,7 @@ def chosen_endpoint(options: argparse.Namespace) -> Endpoint:
     """The endpoint of the flags, else of the environment, else the default socket.
 
     Raises:
-        EndpointError: a file cannot be read.
+        EndpointError: a file cannot be read, or the address is none.
     """
     address = options.endpoint or os.environ.get(ENDPOINT_VARIABLE)
     token = os.environ.get(TOKEN_VARIABLE, "")
@@ -65,14 +65,17 @@ def chosen_endpoint(options: argparse.Namespace) -> Endpoint:
         None if path is None else _read(path)
         for path in (options.tls_certificate, options.tls_key, options.tls_ca)
     )
-    return Endpoint(
-        address or default_address(),
-        tls=options.tls or any(file is not None for file in (certificate, key, authority)),
-        root_certificates=authority,
-        client_certificate=certificate,
-        client_key=key,
-        token=token,
-    )
+    try:
+        return Endpoint(
+            address or default_address(),
+            tls=options.tls or any(file is not None for file in (certificate, key, authority)),
+            root_certificates=authority,
+            client_certificate=certificate,
+            client_key=key,
+            token=token,
+        )
+    except ValueError as error:
+        raise EndpointError(str(error)) from None
 
 
 def failure(error: grpc.RpcError, endpoint: Endpoint) -> tuple[int, str]:
@@ -82,7 +85,7 @@ def failure(error: grpc.RpcError, endpoint: Endpoint) -> tuple[int, str]:
     code, details = error.code().name, error.details() or ""
     if code in _UNREACHABLE:
         return 2, f"nothing answers at {endpoint.address} ({code}: {details})"
-    return 1, f"{code}: {details}"
+    return 1, f"{code}: {details or 'the sidecar says no more'}"
 
 
 def _read(path: Path) -> bytes:

@@ -107,7 +107,7 @@ class Process(_Group):
         "auto", description="form of the log; auto: text on a terminal, else JSON"
     )
     recorder_enabled: bool = Field(
-        True, description="whether a session records calls where it does not say (SPEC J1)"
+        True, description="whether a session records calls where it does not say"
     )
     channelz: bool = Field(False, description="serve grpc.channelz.v1 for debugging")
     uvloop: bool = Field(False, description="run on uvloop; needs the extra [uvloop]")

@@ -202,9 +202,10 @@ def _check_folder(folder: Path, group_id: int | None) -> None:
     mode = stat.S_IMODE(found.st_mode)
     if group_id is None:
         if mode & 0o077:
+            better = folder / "sidecall" / "sidecall.sock"
             raise SocketFolderUnsafe(
-                f"{folder}: is open to others (mode {mode:04o});"
-                f" run `chmod 0700 {folder}` or choose another folder with --socket"
+                f"{folder}: is open to others (mode {mode:04o}); choose a folder of its own, as in"
+                f" --socket {better}, which is made where it is missing"
             )
     elif found.st_gid != group_id or mode & 0o027 or not mode & 0o010:
         raise SocketFolderUnsafe(

@@ -21,7 +21,7 @@ func reportCall(out io.Writer, step step, outcome sidecall.Outcome) {
 	}
 	printLine(out, fmt.Sprintf("%s  %-60s %5d ms",
 		outcome.Call.ID, step.title, took.Milliseconds()))
-	printLine(out, fmt.Sprintf("        asked      %s %s", recordName(outcome.Call.Tool),
+	printLine(out, fmt.Sprintf("        asked      %s %s", outcome.Call.Tool,
 		outcome.Call.Payload.Text))
 	printLine(out, fmt.Sprintf("        outcome    %s", outcomeText(outcome)))
 	printLine(out, fmt.Sprintf("        lifecycle  %s", outcome.Lifecycle))

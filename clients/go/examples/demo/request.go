@@ -82,20 +82,13 @@ func checkRequest(request []byte, steps []step) ([]item, error) {
 			return nil, fmt.Errorf("output %d is of %s, not %s", index, got.CallID, asked.ID)
 		case len(records) != 1:
 			return nil, fmt.Errorf("%s carries %d records", got.CallID, len(records))
-		case records[0].Name != recordName(asked.Tool) ||
+		case records[0].Name != asked.Tool.String() ||
 			!sameJSON(records[0].Arguments, []byte(asked.Payload.Text)):
 			return nil, fmt.Errorf("%s carries the record of %s %s", got.CallID,
 				records[0].Name, records[0].Arguments)
 		}
 	}
 	return read.Input, nil
-}
-
-func recordName(tool sidecall.ToolName) string {
-	if tool.Namespaced {
-		return tool.Namespace + "__" + tool.Name
-	}
-	return tool.Name
 }
 
 func sameJSON(one, other []byte) bool {

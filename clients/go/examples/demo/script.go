@@ -11,7 +11,7 @@ import (
 
 const (
 	turnID       = "turn_1"
-	mcpNamespace = "mcp__time"
+	mcpNamespace = "mcp__time__"
 	// runsLong is the call that is cancelled once it runs.
 	runsLong = "call_5"
 )

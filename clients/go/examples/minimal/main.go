@@ -35,9 +35,12 @@ func act(ctx context.Context, agent *sidecall.Agent) error {
 	if err != nil {
 		return err
 	}
-	attachments, err := agent.Attach(ctx, request) // what was attempted, for each of them
+	for _, item := range items {
+		fmt.Println(string(item))
+	}
+	attachments, err := agent.Attach(ctx, request) // what was attempted, by output
 	for _, attached := range attachments {
-		fmt.Printf("%s\n%s\n", items[attached.Index], attached.ExecutedToolCalls)
+		fmt.Printf("%d %s\n", attached.Index, attached.ExecutedToolCalls)
 	}
 	return err
 }

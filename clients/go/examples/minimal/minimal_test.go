@@ -25,9 +25,9 @@ func TestTheMinimalAgentRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"type":"function_call_output","call_id":"call_0","output":"2.5"}
-[{"name":"divide","arguments":{"number":10,"by":4}}]
 {"type":"function_call_output","call_id":"call_1","output":"cannot divide by zero"}
-[{"name":"divide","arguments":{"number":10,"by":0}}]
+0 [{"name":"divide","arguments":{"number":10,"by":4}}]
+1 [{"name":"divide","arguments":{"number":10,"by":0}}]
 `
 	if string(out) != want {
 		t.Errorf("it said %s", out)

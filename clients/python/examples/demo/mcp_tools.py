@@ -38,7 +38,7 @@ class McpTool:
 async def mcp_tools(
     namespace: str, command: str, arguments: list[str], errors: TextIO
 ) -> AsyncIterator[list[Tool]]:
-    """Start a server; its tools, ready to be declared, in `mcp__{namespace}`."""
+    """Start a server; its tools, ready to be declared, in `mcp__{namespace}__`."""
     parameters = StdioServerParameters(command=command, args=arguments)
     async with (
         stdio_client(parameters, errlog=errors) as (reader, writer),
@@ -50,7 +50,7 @@ async def mcp_tools(
             Tool(
                 tool.name,
                 McpTool(session, tool.name),
-                namespace=f"mcp__{namespace}",
+                namespace=f"mcp__{namespace}__",
                 parallel=True,
                 hook_kind="mcp",
             )

@@ -364,7 +364,10 @@ class Agent:
         deadline = loop.time() + self._grace_seconds + _GRACE_MARGIN_SECONDS
         for delay in itertools.chain(_BACKOFF_SECONDS, itertools.repeat(_BACKOFF_SECONDS[-1])):
             if error is not None and error.reason in FINAL_REASONS:
-                self._lose(SessionLostError(error.message, reason=error.reason))
+                text = error.message
+                if error.reason == "SESSION_NOT_FOUND":
+                    text = f"the sidecar was started anew, or gave the session up: {text}"
+                self._lose(SessionLostError(text, reason=error.reason))
                 return None
             if loop.time() + delay > deadline:
                 break

@@ -31,8 +31,18 @@ _Name = TypeVar("_Name", bound=str)
 
 
 def enum_number(enum: Any, prefix: str, name: str | None) -> Any:
-    """The number of a plain name; None is unspecified."""
-    return 0 if name is None else enum.Value(f"{prefix}_{name.upper()}")
+    """The number of a plain name; None is unspecified.
+
+    Raises:
+        ValueError: there is no such name; the message has those there are.
+    """
+    if name is None:
+        return 0
+    try:
+        return enum.Value(f"{prefix}_{name.upper()}")
+    except ValueError:
+        known = [enum_name(enum, prefix, number) for number in enum.values() if number]
+        raise ValueError(f"{name!r} is not one of {', '.join(known)}") from None
 
 
 def enum_name(enum: Any, prefix: str, number: int, zero: str = "") -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from sidecall.client import values
+from sidecall.client.errors import SessionLostError
 
 if TYPE_CHECKING:
     from sidecall.client.agent import Agent
@@ -51,11 +53,13 @@ class Turn:
         self.calls: list[PendingCall] = []
 
     def dispatch(self, call: values.ToolCall, **options: Any) -> PendingCall:
-        """As `Agent.dispatch`, and remembered here.
+        """As `Agent.dispatch`, and remembered here. The call need not name the turn.
 
         Raises:
             ValueError: the call names another turn.
         """
+        if not call.turn_id:
+            call = dataclasses.replace(call, turn_id=self.turn_id)
         if call.turn_id != self.turn_id:
             raise ValueError(f"the call is of turn {call.turn_id!r}, this is {self.turn_id!r}")
         pending = self._agent.dispatch(call, **options)
@@ -76,11 +80,17 @@ class Turn:
         """The response items (JSON text) of all calls that have one, in call order, each once.
 
         A call that was refused has none, and neither has a fatal one.
+
+        Raises:
+            SessionLostError: the session is gone before all calls have ended.
         """
         items: dict[values.CallReference, str] = {}
         for pending in self.calls:
             await asyncio.wait([pending.future])
-            if pending.future.exception() is None:
+            error = pending.future.exception()
+            if isinstance(error, SessionLostError):
+                raise error
+            if error is None:
                 projections = pending.future.result().projections
                 if projections is not None and projections.response_item_json is not None:
                     items[pending.reference] = projections.response_item_json

@@ -49,23 +49,27 @@ async def spawn(
                 )
             except OSError as error:
                 raise UnavailableError(
-                    f"cannot start {program!r}: {error}; install sidecall-server, or set"
+                    f"cannot start {program!r}: {error}; install the sidecar, or set"
                     f" {BINARY_VARIABLE}"
                 ) from None
         try:
-            yield Endpoint(await _ready(process, words))
+            yield Endpoint(await _ready(program, process, words))
         finally:
             await _stop(process)
 
 
-async def _ready(process: asyncio.subprocess.Process, words: Path) -> str:
+async def _ready(program: str, process: asyncio.subprocess.Process, words: Path) -> str:
     assert process.stdout is not None, "its output is a pipe"
     try:
         line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS)
         address: str = json.loads(line)["address"]
     except (TimeoutError, ValueError, KeyError):
+        await _stop(process)
         last_words = await asyncio.to_thread(words.read_text, errors="replace")
-        raise UnavailableError(f"the sidecar did not get ready: {last_words[-2000:]}") from None
+        raise UnavailableError(
+            f"{program!r} did not get ready and ended with {process.returncode}; its last words:"
+            f" {last_words[-2000:] or '(none)'}"
+        ) from None
     return address
 
 

@@ -55,6 +55,8 @@ class Endpoint:
     token: str = ""
 
     def __post_init__(self) -> None:
+        if self.address.startswith(("/", "./", "~")):
+            raise ValueError(f"{self.address!r} is a path; write {'unix://' + self.address!r}")
         if self.address.startswith(TLS_SCHEME):
             object.__setattr__(self, "address", self.address.removeprefix(TLS_SCHEME))
             object.__setattr__(self, "tls", True)

@@ -62,5 +62,5 @@ export function checkRequest(request: string, steps: readonly Step[]): Item[] {
 }
 
 function recordName({ namespace, name }: Step["call"]): string {
-  return namespace === undefined ? name : `${namespace}__${name}`;
+  return `${namespace ?? ""}${name}`;
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { functionPayload, type Hook, type Outcome, type ToolCall } from "@sidecall/client";
 
 export const TURN_ID = "turn_1";
-export const MCP_NAMESPACE = "mcp__time";
+export const MCP_NAMESPACE = "mcp__time__";
 /** The call that is cancelled once it runs. */
 export const RUNS_LONG = "call_5";
 
