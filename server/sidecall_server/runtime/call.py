@@ -190,7 +190,9 @@ class Call:
         self._feed(ToolReady())
 
     def invocation_written(self) -> None:
-        """The frame that invokes the handler goes out now."""
+        """The frame that invokes the handler goes out now; after a gap once more."""
+        if self.phase is not Phase.INVOKING:
+            return
         self.handler_started_at = self._session.clock()
         self._session.observer.handler_started(self._session, self)
         self._feed(InvocationWritten())
@@ -376,8 +378,13 @@ class Call:
         self.hook = InvokeHook(token, self.reference, point, view, timeout)
         self.hook_asked_at = self._session.clock()
         self._session.observer.hook_asked(self._session, self, point)
-        self._hook_timer = self._session.call_later(timeout, self._hook_timed_out)
         self._session.send(self.hook)
+
+    def hook_written(self) -> None:
+        """The hooks' time begins when their frame goes out; after a gap it goes on."""
+        if self.hook is not None and self._hook_timer is None:
+            timeout = self.hook.timeout_seconds
+            self._hook_timer = self._session.call_later(timeout, self._hook_timed_out)
 
     def _hook_ended(self) -> None:
         if self._hook_timer is not None:

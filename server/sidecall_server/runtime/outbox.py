@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.frames import (
+    AbortHandler,
     CallReference,
     CancelResult,
     Chunk,
@@ -23,6 +24,7 @@ from sidecall_server.domain.frames import (
     Envelope,
     FrameError,
     InvokeHandler,
+    InvokeHook,
     ResumeOutcome,
     ServerFrame,
 )
@@ -30,11 +32,11 @@ from sidecall_server.domain.frames import (
 MAX_BACKLOG: Final = 4096
 """Frames that may wait to be written."""
 
-MAX_ANSWERS: Final = 1024
-"""Answers that are remembered when the ring has no room for their messages."""
+Queued: TypeAlias = ServerFrame | bytes
+"""A frame that waits; outcomes and answers as the bytes they go out as."""
 
-Answer: TypeAlias = CancelResult | FrameError
-"""What is said once, and nothing else tells: a gap says it anew."""
+_SAID_ONCE: Final = (bytes, AbortHandler, CancelResult, FrameError)
+"""What nothing else tells: a gap says it anew."""
 
 
 class FrameCodec(Protocol):
@@ -60,7 +62,10 @@ class FrameCodec(Protocol):
 
 
 class Outbox:
-    """The outgoing side of one session, across its connections."""
+    """The outgoing side of one session, across its connections.
+
+    `on_written` is told of each invocation whose frame, or whose last piece, goes out.
+    """
 
     def __init__(
         self,
@@ -70,7 +75,7 @@ class Outbox:
         max_chunk_bytes: int,
         max_waiting_bytes: int,
         memory_is_scarce: Callable[[], bool],
-        on_written: Callable[[InvokeHandler], None],
+        on_written: Callable[[InvokeHandler | InvokeHook], None],
         wake: Callable[[], None],
     ) -> None:
         self._codec = codec
@@ -80,47 +85,63 @@ class Outbox:
         self._memory_is_scarce = memory_is_scarce
         self._on_written = on_written
         self._wake = wake
-        self._control: deque[ServerFrame | bytes] = deque()
-        self._frames: deque[ServerFrame | bytes] = deque()
-        self._chunks: deque[bytes] = deque()
+        self._control: deque[tuple[bytes, bool]] = deque()
+        """Ready frames, and whether each is said only once."""
+        self._frames: deque[Queued] = deque()
+        self._pieces: deque[_Piece] = deque()
+        self._piece_is_next = False
         self._transfers = 0
         self._waiting_bytes = 0
         self._ring: deque[_Message] = deque()
-        self._answers: deque[tuple[int, Answer]] = deque(maxlen=MAX_ANSWERS)
-        """The answers of messages that left the ring unacknowledged."""
         self._ring_bytes = 0
+        self._answers: deque[tuple[int, bytes]] = deque()
+        """What was said once in messages that left the ring unacknowledged."""
+        self._answer_bytes = 0
         self.last_sequence = 0
         """The highest sequence given to a message."""
         self.acknowledged = 0
         """The highest sequence the client said it has."""
 
-    def send(self, frame: ServerFrame | bytes, *, control: bool = False) -> None:
+    def send(self, frame: Queued, *, control: bool = False) -> None:
         """Queue a frame, or the bytes of one."""
-        self._waiting_bytes += _held_bytes(frame)
-        (self._control if control else self._frames).append(frame)
+        if control:
+            data = frame if isinstance(frame, bytes) else self._codec.encode(frame)
+            if len(data) <= self._max_chunk_bytes:
+                self._control.append((data, isinstance(frame, _SAID_ONCE)))
+            else:
+                self._frames.appendleft(data)
+            self._waiting_bytes += len(data)
+        else:
+            self._frames.append(frame)
+            self._waiting_bytes += _held_bytes(frame)
         self._wake()
 
     def withdraw(self, frame: ServerFrame) -> bool:
-        """Take back a frame that is not written yet."""
-        try:
-            self._frames.remove(frame)
-        except ValueError:
-            return False
-        return True
+        """Take back a frame that is not written, or not to its end."""
+        if any(waiting is frame for waiting in self._frames):
+            self._frames = deque(waiting for waiting in self._frames if waiting is not frame)
+            return True
+        taken = [piece for piece in self._pieces if piece.frame is frame]
+        if taken:
+            self._pieces = deque(piece for piece in self._pieces if piece.frame is not frame)
+            self._waiting_bytes -= sum(len(piece.data) for piece in taken)
+        return bool(taken)
 
-    def waits(self, frame: ServerFrame | bytes) -> bool:
-        """Whether the frame is not written yet."""
-        return any(waiting is frame for waiting in self._frames)
+    def waits(self, frame: Queued) -> bool:
+        """Whether the frame is not written, or not to its end."""
+        return any(waiting is frame for waiting in self._frames) or any(
+            piece.frame is frame for piece in self._pieces
+        )
 
     @property
     def backlog(self) -> int:
         """Frames and pieces that wait to be written."""
-        return len(self._control) + len(self._frames) + len(self._chunks)
+        return len(self._control) + len(self._frames) + len(self._pieces)
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of outcomes that wait, and of messages that may have to be sent again."""
-        return self._waiting_bytes + self._ring_bytes
+        """Bytes of what waits, and of what may have to be said again."""
+        return self._waiting_bytes + self._ring_bytes + self._answer_bytes
 
     @property
     def full(self) -> bool:
@@ -140,34 +161,37 @@ class Outbox:
 
     def clear(self) -> None:
         """Forget everything: nobody comes back for it."""
-        for waiting in (self._control, self._frames, self._chunks, self._ring, self._answers):
+        for waiting in (self._control, self._frames, self._pieces, self._ring, self._answers):
             waiting.clear()
-        self._waiting_bytes = self._ring_bytes = 0
+        self._waiting_bytes = self._ring_bytes = self._answer_bytes = 0
 
     def next_message(self, acknowledged: int) -> tuple[int, bytes] | None:
-        """The next numbered message; None when nothing waits."""
+        """The next numbered message; None when nothing waits.
+
+        It holds no more than a chunk, so that its size is bounded: control frames, then other
+        frames or a piece of a large one, which take turns where both wait.
+        """
         frames: list[bytes] = []
-        answers: list[Answer] = []
+        said_once: list[bytes] = []
         room = self._max_chunk_bytes
-        while self._control and room > 0:
-            frame = self._control.popleft()
-            if isinstance(frame, Answer):
-                answers.append(frame)
-            room -= self._put(frame, frames)
-        while self._frames and room > 0:
-            frame = self._frames.popleft()
-            if type(frame) is InvokeHandler:
-                self._on_written(frame)
-            room -= self._put(frame, frames)
-        if self._chunks:
-            piece = self._chunks.popleft()
-            self._waiting_bytes -= len(piece)
-            frames.append(piece)
+        while self._control and (not frames or len(self._control[0][0]) <= room):
+            data, is_said_once = self._control.popleft()
+            self._waiting_bytes -= len(data)
+            frames.append(data)
+            room -= len(data)
+            if is_said_once:
+                said_once.append(data)
+        if self._frames and not (self._pieces and self._piece_is_next):
+            self._put_frames(room, frames, said_once)
+            self._piece_is_next = True
+        if self._pieces and not frames:
+            self._put_piece(frames, said_once)
+            self._piece_is_next = False
         if not frames:
             return None
         self.last_sequence += 1
         message = self._codec.seal(Envelope(self.last_sequence, acknowledged, frames))
-        self._keep(_Message(self.last_sequence, message, tuple(answers)))
+        self._keep(_Message(self.last_sequence, message, tuple(said_once)))
         return self.last_sequence, message
 
     def require_sent(self, sequence: int) -> None:
@@ -195,40 +219,70 @@ class Outbox:
         while self._ring and self._ring[0].sequence <= sequence:
             self._ring_bytes -= len(self._ring.popleft().data)
         while self._answers and self._answers[0][0] <= sequence:
-            self._answers.popleft()
+            self._answer_bytes -= len(self._answers.popleft()[1])
 
     def resume(self, last_received: int) -> tuple[ResumeOutcome, list[bytes]]:
         """What a client that has seen so much has to get again.
+
+        After a gap what was said once waits again, and so does what was written in part.
 
         Raises:
             InvalidArgument: it claims to have seen what was never sent.
         """
         self.acknowledge(last_received)
         first = self._ring[0].sequence if self._ring else self.last_sequence + 1
-        if first > last_received + 1:
-            while self._ring:
-                self._drop_oldest()
-            self._control.extendleft(frame for _, frame in reversed(self._answers))
-            self._answers.clear()
-            self._waiting_bytes -= sum(map(len, self._chunks))
-            self._chunks.clear()
-            return ResumeOutcome.GAP, []
-        return ResumeOutcome.RESUMED, [message.data for message in self._ring]
+        if first <= last_received + 1:
+            return ResumeOutcome.RESUMED, [message.data for message in self._ring]
+        while self._ring:
+            self._drop_oldest()
+        cut = {id(piece.frame): piece.frame for piece in self._pieces}
+        self._waiting_bytes -= sum(len(piece.data) for piece in self._pieces)
+        self._pieces.clear()
+        again: list[Queued] = [*(data for _, data in self._answers), *cut.values()]
+        self._answers.clear()
+        self._answer_bytes = 0
+        self._waiting_bytes += sum(map(_held_bytes, again))
+        self._frames.extendleft(reversed(again))
+        return ResumeOutcome.GAP, []
 
-    def _put(self, frame: ServerFrame | bytes, frames: list[bytes]) -> int:
-        data = frame if isinstance(frame, bytes) else self._codec.encode(frame)
-        self._waiting_bytes -= _held_bytes(frame)
-        if len(data) <= self._max_chunk_bytes:
+    def _put_frames(self, room: int, frames: list[bytes], said_once: list[bytes]) -> None:
+        while self._frames:
+            frame = self._frames[0]
+            data = frame if isinstance(frame, bytes) else self._codec.encode(frame)
+            if frames and room < len(data) <= self._max_chunk_bytes:
+                return
+            self._frames.popleft()
+            self._waiting_bytes -= _held_bytes(frame)
+            if len(data) > self._max_chunk_bytes:
+                self._cut(frame, data)
+                continue
             frames.append(data)
-            return len(data)
+            room -= len(data)
+            self._written(frame, data, said_once)
+
+    def _cut(self, frame: Queued, data: bytes) -> None:
         self._transfers += 1
         view = memoryview(data)
         for start in range(0, len(data), self._max_chunk_bytes):
             piece = bytes(view[start : start + self._max_chunk_bytes])
             chunk = self._codec.encode_chunk(Chunk(self._transfers, len(data), piece))
+            is_last = start + self._max_chunk_bytes >= len(data)
+            self._pieces.append(_Piece(frame, chunk, is_last))
             self._waiting_bytes += len(chunk)
-            self._chunks.append(chunk)
-        return 0
+
+    def _put_piece(self, frames: list[bytes], said_once: list[bytes]) -> None:
+        piece = self._pieces.popleft()
+        self._waiting_bytes -= len(piece.data)
+        frames.append(piece.data)
+        if piece.is_last:
+            data = piece.frame if isinstance(piece.frame, bytes) else b""
+            self._written(piece.frame, data, said_once)
+
+    def _written(self, frame: Queued, data: bytes, said_once: list[bytes]) -> None:
+        if isinstance(frame, InvokeHandler | InvokeHook):
+            self._on_written(frame)
+        elif isinstance(frame, _SAID_ONCE):
+            said_once.append(data)
 
     def _keep(self, message: _Message) -> None:
         self._ring.append(message)
@@ -240,17 +294,31 @@ class Outbox:
     def _drop_oldest(self) -> None:
         message = self._ring.popleft()
         self._ring_bytes -= len(message.data)
-        self._answers.extend((message.sequence, frame) for frame in message.answers)
+        for data in message.said_once:
+            self._answers.append((message.sequence, data))
+            self._answer_bytes += len(data)
+        scarce = self._memory_is_scarce()
+        limit = self._max_replay_bytes if scarce else self._max_waiting_bytes
+        while self._answer_bytes > limit:
+            self._answer_bytes -= len(self._answers.popleft()[1])
+
+
+class _Piece(NamedTuple):
+    """A piece of a large frame, ready to go."""
+
+    frame: Queued
+    data: bytes
+    is_last: bool
 
 
 class _Message(NamedTuple):
-    """A numbered message that may have to be sent again, and the answers in it."""
+    """A numbered message that may have to be sent again, and what in it is said only once."""
 
     sequence: int
     data: bytes
-    answers: tuple[Answer, ...]
+    said_once: tuple[bytes, ...]
 
 
-def _held_bytes(frame: ServerFrame | bytes) -> int:
+def _held_bytes(frame: Queued) -> int:
     """What a waiting frame keeps in memory, where it is not counted with its call."""
     return len(frame) if isinstance(frame, bytes) else 0

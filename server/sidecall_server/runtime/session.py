@@ -33,6 +33,7 @@ from sidecall_server.domain.frames import (
     HookVerdict,
     HookView,
     InvokeHandler,
+    InvokeHook,
     ServerFrame,
     UpdateTools,
 )
@@ -118,7 +119,7 @@ class Session:
             max_chunk_bytes=self.limits.max_chunk_bytes,
             max_waiting_bytes=self.limits.max_bytes_in_flight,
             memory_is_scarce=registry.memory_is_scarce,
-            on_written=self._invocation_written,
+            on_written=self._written,
             wake=self._wake_writer,
         )
         self.transfers = Transfers(
@@ -686,10 +687,12 @@ class Session:
             resource_name=token[:32].hex(),
         )
 
-    def _invocation_written(self, frame: InvokeHandler) -> None:
-        call = self._invocations.get(frame.invocation_token)
-        if call is not None:
-            call.invocation_written()
+    def _written(self, frame: InvokeHandler | InvokeHook) -> None:
+        if isinstance(frame, InvokeHandler):
+            if (call := self._invocations.get(frame.invocation_token)) is not None:
+                call.invocation_written()
+        elif (call := self._hook_invocations.get(frame.hook_token)) is not None:
+            call.hook_written()
 
     def _retain(self, call: Call) -> None:
         self.ended_calls[call.reference] = call
