@@ -8,10 +8,19 @@ import pickle
 import pytest
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason, ResourceExhausted
-from sidecall_server.domain.frames import CallCompleted, Chunk, Detach, FrameError, UpdateTools
+from sidecall_server.domain.frames import (
+    CallCompleted,
+    Chunk,
+    Detach,
+    EndTurn,
+    FrameError,
+    Heartbeat,
+    UpdateTools,
+)
 from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
+from sidecall_server.runtime.connection import MAX_FRAMES_PER_MESSAGE
 from sidecall_server.runtime.outbox import MAX_BACKLOG
 
 from tests.runtime.clock import by_hand, settle
@@ -124,7 +133,8 @@ async def test_an_agent_that_does_not_read_is_not_read() -> None:
     peer = await Peer(new_sessions(max_calls_in_flight=10_000)).attach([ECHO])
     await peer.stop_reading()
     names = [f"{number}" for number in range(MAX_BACKLOG + 1)]
-    await peer.dispatch(*(call(name) for name in names))
+    await peer.dispatch(*(call(name) for name in names[1:]))
+    await peer.dispatch(call(names[0]))
     reading = asyncio.create_task(peer.connection.ready_to_read())
     await settle()
     assert not reading.done()
@@ -132,7 +142,7 @@ async def test_an_agent_that_does_not_read_is_not_read() -> None:
     await reading
     while len(peer.invoked()) < len(names):
         await settle()
-    assert peer.invoked() == names
+    assert peer.invoked() == [*names[1:], names[0]]
 
 
 @by_hand
@@ -167,12 +177,16 @@ async def test_calls_beyond_the_bytes_of_all_sessions_are_refused_until_one_ends
 
 @by_hand
 async def test_ended_calls_are_forgotten_where_their_bytes_are_needed() -> None:
-    sessions = new_sessions(max_bytes_in_flight_total=350, max_replay_bytes=1)
+    sessions = new_sessions(max_bytes_in_flight_total=100_000)
     peer = await Peer(sessions).attach([ECHO])
-    await peer.dispatch(call("a"), size_bytes=200)
-    await peer.answer("a")
+    await peer.dispatch(call("a"), size_bytes=90_000)
+    await peer.answer("a", text_output("x" * 30_000))
     assert [one.reference.call_id for one in peer.session.calls()] == ["a"]
-    await peer.dispatch(call("b"), size_bytes=200)
+    peer.raw(0, Heartbeat())  # acknowledges
+    await peer.dispatch(call("c"), size_bytes=200_000)
+    assert refused(peer) == [Reason.BUFFER_LIMIT]
+    assert [one.reference.call_id for one in peer.session.calls()] == ["a"], "in vain"
+    await peer.dispatch(call("b"), size_bytes=90_000)
     assert peer.invoked() == ["a", "b"]
     assert [one.reference.call_id for one in peer.session.calls()] == ["b"]
 
@@ -210,25 +224,25 @@ async def test_an_agent_that_leaves_large_outcomes_unread_is_not_read() -> None:
 
 @by_hand
 async def test_pieces_count_among_the_bytes_of_all_sessions() -> None:
-    sessions = new_sessions(max_bytes_in_flight_total=5000)
+    sessions = new_sessions(max_bytes_in_flight_total=50_000)
     peer = await Peer(sessions).attach([ECHO])
     other = await Peer(sessions).attach([ECHO])
-    await peer.send(Chunk(1, 9000, b"x" * 4000))
-    await other.send(Chunk(1, 9000, b"x" * 2000))
+    await peer.send(Chunk(1, 90_000, b"x" * 40_000))
+    await other.send(Chunk(1, 90_000, b"x" * 20_000))
     assert (refused(peer), refused(other)) == ([], [Reason.BUFFER_LIMIT])
     await peer.send(Detach(close_session=True))
-    await other.send(Chunk(2, 9000, b"x" * 2000))
+    await other.send(Chunk(2, 90_000, b"x" * 20_000))
     assert refused(other) == [Reason.BUFFER_LIMIT], "the one of before"
 
 
 @by_hand
 async def test_declarations_count_among_the_bytes_of_all_sessions() -> None:
-    sessions = new_sessions(max_bytes_in_flight_total=350)
+    sessions = new_sessions(max_bytes_in_flight_total=5000)
     peer = await Peer(sessions).attach([ECHO])
-    await peer.send(UpdateTools((tool("x" * 400),), (), None))
+    await peer.send(UpdateTools((tool("x" * 5000),), (), None))
     assert refused(peer) == [Reason.BUFFER_LIMIT]
     assert list(peer.session.tools) == [ECHO.tool_name]
-    await peer.send(UpdateTools((), (), (hook(HookPoint.PRE_TOOL_USE, "x" * 200, "y" * 200),)))
+    await peer.send(UpdateTools((), (), (hook(HookPoint.PRE_TOOL_USE, "x" * 2000, "y" * 2000),)))
     assert refused(peer) == [Reason.BUFFER_LIMIT] * 2
 
 
@@ -258,3 +272,62 @@ async def test_a_session_that_is_gone_holds_nothing(end: str) -> None:
     await settle()
     assert len(list(sessions)) == 0
     assert sessions.bytes_in_flight == 0
+
+
+# --- what one request may cost the others ---------------------------------------------
+
+
+@by_hand
+async def test_a_message_of_too_many_frames_is_refused_as_a_whole() -> None:
+    peer = await Peer(new_sessions()).attach([ECHO])
+    await peer.send(*[b""] * (MAX_FRAMES_PER_MESSAGE + 1))
+    (error,) = peer.of(FrameError)
+    assert (error.frame_index, error.field_violations[0].field) == (None, "frames")
+    await peer.dispatch(call("a"))
+    assert peer.invoked() == ["a"]
+
+
+@by_hand
+async def test_answers_that_wait_for_a_verdict_are_refused_beyond_the_bytes() -> None:
+    peer = await Peer(new_sessions(max_bytes_in_flight=1000)).attach(
+        [ECHO], [hook(HookPoint.POST_TOOL_USE)]
+    )
+    await peer.dispatch(call("a"), call("b"))
+    await peer.answer("a", size_bytes=500)
+    await peer.answer("b", size_bytes=500)
+    assert refused(peer) == [Reason.BUFFER_LIMIT]
+    await peer.answer("b", size_bytes=100)
+    await peer.judge("a", None, "context")
+    await peer.judge("b", None, "context")
+    assert peer.ended_calls() == ["a", "b"]
+
+
+@by_hand
+async def test_the_rest_of_a_refused_transfer_is_dropped_without_a_word() -> None:
+    peer = await Peer(new_sessions(max_bytes_in_flight=1000)).attach([ECHO])
+    for _ in range(3):
+        await peer.send(Chunk(1, 2400, b"x" * 800))
+    assert refused(peer) == [Reason.BUFFER_LIMIT]
+    assert peer.session.transfers.held_bytes == 0
+    await peer.send(Chunk(1, 2400, b"x" * 800))
+    assert peer.session.transfers.held_bytes == 800, "the number may be used again"
+
+
+@by_hand
+async def test_a_process_that_begins_anew_does_not_go_on_with_transfers() -> None:
+    peer = await Peer(new_sessions()).attach([ECHO])
+    await peer.dispatch(call("a"))
+    await peer.send(Chunk(1, 20, b"x" * 10))
+    await peer.lose()
+    peer.received = 0
+    await peer.again([ECHO])
+    assert peer.session.transfers.held_bytes == 0
+
+
+@by_hand
+async def test_the_ids_of_ended_turns_count_among_the_bytes_of_all_sessions() -> None:
+    sessions = new_sessions()
+    peer = await Peer(sessions).attach([ECHO])
+    before = sessions.bytes_in_flight
+    await peer.send(EndTurn("t" * 400))
+    assert sessions.bytes_in_flight == before + 400

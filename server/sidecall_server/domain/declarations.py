@@ -28,6 +28,9 @@ class HookPoint(StrEnum):
     POST_TOOL_USE = "post_tool_use"
 
 
+DECLARATION_BYTES = 512
+"""What a declaration takes in memory beside its texts, roughly."""
+
 DEFAULT_PAYLOAD_KINDS = (PayloadKind.FUNCTION, PayloadKind.TOOL_SEARCH)
 """What a tool takes that does not say (F3)."""
 
@@ -48,8 +51,8 @@ class ToolDeclaration:
 
     @property
     def size_bytes(self) -> int:
-        """What it keeps in memory, roughly: its name."""
-        return len(self.tool_name.flat)
+        """What it keeps in memory, roughly."""
+        return DECLARATION_BYTES + len(self.tool_name.flat)
 
     @property
     def shares_gate(self) -> bool:
@@ -67,8 +70,8 @@ class HookDeclaration:
 
     @property
     def size_bytes(self) -> int:
-        """What it keeps in memory, roughly: its matchers."""
-        return sum(map(len, self.matchers))
+        """What it keeps in memory, roughly."""
+        return DECLARATION_BYTES + sum(64 + len(matcher) for matcher in self.matchers)
 
     def matches(self, names: Iterable[str]) -> bool:
         """Whether the hook wants a call that goes by these names."""

@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
 
 
+ENDED_CALL_BYTES = 2048
+"""What an ended call takes in memory beside its texts, roughly."""
+
+
 class Call:
     """A call from its frame to its terminal outcome, and after it as long as it is kept."""
 
@@ -167,7 +171,8 @@ class Call:
         self.dispatch = self.dispatch._replace(call=bare, traceparent="")
         self.state = self.state._replace(call=bare, contexts=())
         self.completed = self.projection = self.invocation = self.hook = self.feedback = None
-        self.held_bytes = 2 * len(self.completed_data)  # its texts stand in the outcome, too
+        # its texts stand in the outcome, too
+        self.held_bytes = ENDED_CALL_BYTES + 2 * len(self.completed_data)
 
     # --- what happens to it -----------------------------------------------------------
 

@@ -53,6 +53,9 @@ log = logging.getLogger(__name__)
 
 PROTOCOL_VERSIONS = (1,)
 
+MAX_FRAMES_PER_MESSAGE = 4096
+"""Frames that may come together: other agents wait while they are read."""
+
 ACKNOWLEDGE_AFTER = 16
 """Messages read before they are acknowledged, where nothing else is to be said."""
 
@@ -211,6 +214,8 @@ class Connection:
                     "another attachment took the session over", reason=Reason.TAKEN_OVER
                 )
             )
+        if not hello.last_sequence_received and session.outbox.last_sequence:
+            session.transfers.clear()  # another process, or one that forgot: it begins anew
         outcome, self._replay = session.outbox.resume(hello.last_sequence_received)
         if not session.was_attached:
             outcome = ResumeOutcome.NEW
@@ -247,6 +252,10 @@ class Connection:
             return
         if size_bytes > session.limits.max_message_bytes:
             self._refuse(envelope.sequence, None, message_too_large(size_bytes, session.limits))
+            return
+        if len(envelope.frames) > MAX_FRAMES_PER_MESSAGE:
+            text = f"a message holds at most {MAX_FRAMES_PER_MESSAGE} frames"
+            self._refuse(envelope.sequence, None, InvalidArgument.of("frames", text))
             return
         for index, data in enumerate(envelope.frames, first_index):
             try:

@@ -146,6 +146,7 @@ class Session:
         self._counted_bytes = 0
         self._held_record_bytes = 0
         self._ended_turns: OrderedDict[str, None] = OrderedDict()
+        self._ended_turn_bytes = 0
         self._grace_timer: asyncio.TimerHandle | None = None
 
     # --- time -------------------------------------------------------------------------
@@ -259,9 +260,12 @@ class Session:
 
         Raises:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
+            ResourceExhausted: it would have to wait, and there is no room (BUFFER_LIMIT).
         """
         call = self._invocations.get(frame.invocation_token)
         if call is not None:
+            if call.phase is Phase.HANDLER and self.has_hooks(HookPoint.POST_TOOL_USE):
+                self._require_room(frame.size_bytes)  # it may wait for a verdict
             call.handler_answered(frame)
         else:
             self._late_or_unknown(frame.invocation_token)
@@ -271,9 +275,12 @@ class Session:
 
         Raises:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
+            ResourceExhausted: there is no room for its texts (BUFFER_LIMIT).
         """
         call = self._hook_invocations.get(frame.hook_token)
         if call is not None:
+            if frame.additional_contexts:
+                self._require_room(frame.size_bytes)
             call.hook_answered(frame)
         else:
             self._late_or_unknown(frame.hook_token)
@@ -395,12 +402,18 @@ class Session:
             self._bytes_in_flight
             + self._retained_bytes
             + self._declared_bytes
+            + self._ended_turn_bytes
             + self.recorder.outline_bytes
             + self.outbox.held_bytes
             + self.transfers.held_bytes
         )
         self.registry.bytes_in_flight += held - self._counted_bytes
         self._counted_bytes = held
+
+    @property
+    def retained_bytes(self) -> int:
+        """Bytes of ended calls that are kept to be read."""
+        return self._retained_bytes
 
     def forget_ended_calls(self) -> None:
         """Make room: ended calls are kept for reading only."""
@@ -567,6 +580,8 @@ class Session:
         self._count_record_bytes()
         self.transfers.clear()
         self.tools, self._hooks, self._declared_bytes = {}, (), 0
+        self._ended_turns.clear()
+        self._ended_turn_bytes = 0
         self.registry.session_closed(self)
         if self.connection is not None:
             self.connection.end(closed_error(self.id))
@@ -648,15 +663,19 @@ class Session:
                     subject=subject,
                     retry_after_seconds=1.0,
                 )
-        if self._bytes_in_flight + frame.size_bytes > limits.max_bytes_in_flight:
+        self._require_room(frame.size_bytes)
+
+    def _require_room(self, size_bytes: int) -> None:
+        limit = self.limits.max_bytes_in_flight
+        if self._bytes_in_flight + size_bytes > limit:
             raise ResourceExhausted(
-                f"open calls hold {self._bytes_in_flight} bytes, max_bytes_in_flight is"
-                f" {limits.max_bytes_in_flight}; wait for one to end",
+                f"open calls hold {self._bytes_in_flight} bytes, max_bytes_in_flight is {limit};"
+                " wait for one to end",
                 reason=Reason.BUFFER_LIMIT,
                 subject="max_bytes_in_flight",
                 retry_after_seconds=1.0,
             )
-        self.registry.make_room(frame.size_bytes)
+        self.registry.make_room(size_bytes)
 
     def _cancel_one(
         self, reference: CallReference, reason: AbortReason, wait: bool
@@ -705,10 +724,13 @@ class Session:
             self._retained_bytes -= oldest.held_bytes
 
     def _remember_ended(self, turn_id: str) -> None:
+        if turn_id not in self._ended_turns:
+            self._ended_turn_bytes += len(turn_id)
         self._ended_turns[turn_id] = None
         self._ended_turns.move_to_end(turn_id)
         if len(self._ended_turns) > MAX_ENDED_TURNS:
-            self._ended_turns.popitem(last=False)
+            self._ended_turn_bytes -= len(self._ended_turns.popitem(last=False)[0])
+        self.count_bytes()
 
     def _take_declarations(
         self, tools: dict[ToolName, ToolDeclaration], hooks: Sequence[HookDeclaration]

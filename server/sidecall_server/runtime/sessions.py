@@ -79,8 +79,9 @@ class Sessions:
         limit = self.limits.max_bytes_in_flight_total
         if self.bytes_in_flight + size_bytes <= limit:
             return
-        for session in self._sessions.values():
-            if session.ended_calls:
+        kept_bytes = sum(session.retained_bytes for session in self._sessions.values())
+        if self.bytes_in_flight - kept_bytes + size_bytes <= limit:
+            for session in self._sessions.values():
                 session.forget_ended_calls()
                 if self.bytes_in_flight + size_bytes <= limit:
                     return

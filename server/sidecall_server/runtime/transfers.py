@@ -29,18 +29,22 @@ class Transfers:
         self._make_room = make_room
         self._open: OrderedDict[int, bytearray] = OrderedDict()
         self._sizes: dict[int, int] = {}
+        self._refused: OrderedDict[int, int] = OrderedDict()
+        """What is still to come of transfers that were refused, bytes."""
         self.held_bytes = 0
 
     def add(self, chunk: Chunk) -> bytes | None:
         """Take a piece; the whole frame when it is complete.
 
-        A piece that does not fit ends its transfer.
+        A piece that does not fit ends its transfer: the rest of it is dropped without a word.
 
         Raises:
             InvalidArgument: an empty, too large or overlong piece, or another size than before.
             ResourceExhausted: the frame is larger than a frame may be (MESSAGE_TOO_LARGE), or
                 too much is under way (BUFFER_LIMIT).
         """
+        if self._is_of_refused(chunk):
+            return None
         self._check(chunk)
         parts = self._open.setdefault(chunk.transfer_id, bytearray())
         self._sizes[chunk.transfer_id] = chunk.size_bytes
@@ -55,7 +59,26 @@ class Transfers:
         """Drop all transfers: their sender starts over."""
         self._open.clear()
         self._sizes.clear()
+        self._refused.clear()
         self.held_bytes = 0
+
+    def _is_of_refused(self, chunk: Chunk) -> bool:
+        left = self._refused.get(chunk.transfer_id)
+        if left is None:
+            return False
+        if left <= len(chunk.data):
+            del self._refused[chunk.transfer_id]
+        else:
+            self._refused[chunk.transfer_id] = left - len(chunk.data)
+        return True
+
+    def _refuse(self, chunk: Chunk) -> None:
+        taken = len(self._open.get(chunk.transfer_id, b"")) + len(chunk.data)
+        self._drop(chunk.transfer_id)
+        if taken < chunk.size_bytes:
+            self._refused[chunk.transfer_id] = chunk.size_bytes - taken
+            if len(self._refused) > self.max_open:
+                self._refused.popitem(last=False)
 
     def _check(self, chunk: Chunk) -> None:
         known = self._sizes.get(chunk.transfer_id)
@@ -92,7 +115,7 @@ class Transfers:
                 raise problem
             self._make_room(len(chunk.data))
         except DomainError:
-            self._drop(chunk.transfer_id)
+            self._refuse(chunk)
             raise
 
     def _drop(self, transfer_id: int) -> None:
