@@ -394,4 +394,28 @@ CASES = [
         "MISSING_FIELD",
         ["entries[0]", "entries[1].output.kind"],
     ),
+    Case(
+        "more outputs than a prompt may have",
+        attach(outputs=[recorder_pb.PromptOutput()] * 32_769),
+        "INVALID_FIELD",
+        ["outputs"],
+    ),
+    Case(
+        "more calls than a cancel may name",
+        _cancel(calls=stream_pb.CallReferences(calls=[outcome_pb.CallReference()] * 4_097)),
+        "INVALID_FIELD",
+        ["target.calls.calls"],
+    ),
+    Case(
+        "a longer outline than can be read at once",
+        _outline(*[runtime_pb.OutlineEntry()] * 32_769),
+        "INVALID_FIELD",
+        ["entries"],
+    ),
+    Case(
+        "more content than can be read at once",
+        content(*[output_pb.ContentItem()] * 32_769),
+        "INVALID_FIELD",
+        ["output.function.content"],
+    ),
 ]

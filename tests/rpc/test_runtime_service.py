@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -23,7 +24,7 @@ from sidecall_server.domain.session_options import SessionOptions, View
 from sidecall_server.domain.values import CodeMode, FunctionPayload, ToolCall, ToolName
 from sidecall_server.runtime.session import Session
 
-from tests.rpc.live import Live, refused
+from tests.rpc.live import Live, refused, serving
 
 _TOOL = ToolName("tool", "ns")
 _ALL = stream_pb.CancelTarget(all=stream_pb.AllCalls())
@@ -284,3 +285,16 @@ async def test_a_prompt_is_told_what_it_lacks_and_what_is_too_much(live: Live) -
     assert custom_item.response_item.custom_tool_call_output.output.text == b"aborted"
     assert search_item.response_item.tool_search_output.status == "completed"
     assert list(answer.orphan_entry_indexes) == [1, 8]
+
+
+async def test_a_snapshot_of_very_many_calls_holds_the_newest(tmp_path: Path) -> None:
+    async with serving(tmp_path, max_message_bytes=16_384) as live:
+        session = live.sessions.create("s", SessionOptions())
+        session.declare([ToolDeclaration(_TOOL, supports_parallel_calls=True)], [])
+        for number in range(60):
+            _dispatch(session, f"{number:0>400}")
+        watch = live.session.WatchSession(session_pb.WatchSessionRequest(session_id="s"))
+        shown = (await watch.read()).snapshot.calls
+        assert 5 < len(shown) < 60
+        assert [call.dispatch_order for call in shown] == list(range(61 - len(shown), 61))
+        watch.cancel()

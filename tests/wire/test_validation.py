@@ -13,6 +13,7 @@ from sidecall_server.domain.errors import InvalidArgument, Reason
 from sidecall_server.domain.outputs import FunctionOutput, JsonOutput, ToolSearchOutput
 from sidecall_server.domain.values import ToolName
 from sidecall_server.wire.validation import (
+    MAX_PROBLEMS,
     Problems,
     checked,
     missing,
@@ -49,6 +50,20 @@ def test_nothing_refused_raises_nothing() -> None:
     with problems:
         read_id("", "a")
     problems.check()
+
+
+def test_after_very_many_refusals_the_request_is_not_read_on() -> None:
+    problems, read = Problems(), []
+
+    def read_on() -> None:
+        for number in range(1000):
+            read.append(number)
+            with problems:
+                raise missing("a")
+
+    with pytest.raises(InvalidArgument) as caught:
+        read_on()
+    assert len(read) == len(caught.value.violations) == MAX_PROBLEMS
 
 
 def test_only_refusals_are_collected() -> None:

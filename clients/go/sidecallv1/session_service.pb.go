@@ -1397,7 +1397,8 @@ type SessionSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// Its calls that are known: open ones, and ended ones as far as they are kept.
+	// Its calls that are known: open ones, and ended ones as far as they are kept. Of very many the
+	// newest, as far as a message holds them; ListToolCalls has them all.
 	Calls         []*ToolCallStatus `protobuf:"bytes,2,rep,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -75,6 +75,12 @@ class TextLimits:
 TEXT_LIMITS: Final = TextLimits()
 """Those of this process: values check themselves, and have nobody else to ask."""
 
+MAX_LIST_ITEMS: Final = 32_768
+"""Items of a list in one request: while they are read, all other agents wait."""
+
+MAX_CALLS_OF_CANCEL: Final = 4096
+"""Calls that one cancel names; a turn's, or all, can be named as such."""
+
 MAX_EVENT_TEXT_CHARACTERS: Final = 1024
 """How much of an outcome's text a session's watchers are told."""
 

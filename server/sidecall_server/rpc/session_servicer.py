@@ -82,7 +82,11 @@ class SessionServicer(session_service_pb2_grpc.SessionServiceServicer):
         watcher = session.watch()
         try:
             yield write_snapshot(
-                session, session.calls(), watcher.first_number, session.wall_clock()
+                session,
+                session.calls(),
+                watcher.first_number,
+                session.wall_clock(),
+                max_bytes=session.limits.max_message_bytes // 2,
             )
             async for event in watcher:
                 yield write_event(event)

@@ -55,6 +55,8 @@ from sidecall_server.wire.session import read_session_options, read_turn_options
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS, read_tool_call, read_tool_name
 from sidecall_server.wire.tool_output import read_tool_output, read_views
 from sidecall_server.wire.validation import (
+    MAX_NAMED_VALUES,
+    bounded,
     checked,
     missing,
     read_enum,
@@ -146,7 +148,7 @@ def _update_tools(message: pb.UpdateTools, path: str, size: int) -> UpdateTools:
         _tools(message.upsert, f"{path}.upsert"),
         tuple(
             read_tool_name(name, f"{path}.remove[{index}]")
-            for index, name in enumerate(message.remove)
+            for index, name in enumerate(bounded(message.remove, f"{path}.remove"))
         ),
         _hooks(message.hooks.hooks, f"{path}.hooks.hooks") if message.HasField("hooks") else None,
     )
@@ -190,7 +192,8 @@ def _hook_verdict(message: pb.HookVerdict, path: str, size: int) -> HookVerdict:
         verdict = Feedback(decode_lossy(message.feedback.message))
     elif kind == "failed":
         verdict = HookFailed(decode_lossy(message.failed.message))
-    contexts = tuple(decode_lossy(context) for context in message.additional_contexts)
+    texts = bounded(message.additional_contexts, f"{path}.additional_contexts")
+    contexts = tuple(decode_lossy(context) for context in texts)
     return HookVerdict(token, verdict, contexts, size)
 
 
@@ -236,7 +239,9 @@ def _detach(message: pb.Detach, path: str, size: int) -> Detach:
 
 
 def _tools(messages: Any, path: str) -> tuple[ToolDeclaration, ...]:
-    return tuple(_tool(message, f"{path}[{index}]") for index, message in enumerate(messages))
+    return tuple(
+        _tool(message, f"{path}[{index}]") for index, message in enumerate(bounded(messages, path))
+    )
 
 
 def _tool(message: pb.ToolDeclaration, path: str) -> ToolDeclaration:
@@ -244,7 +249,9 @@ def _tool(message: pb.ToolDeclaration, path: str) -> ToolDeclaration:
         raise missing(f"{path}.tool_name")
     kinds = tuple(
         read_enum(PAYLOAD_KINDS, kind, f"{path}.payload_kinds[{index}]")
-        for index, kind in enumerate(message.payload_kinds)
+        for index, kind in enumerate(
+            bounded(message.payload_kinds, f"{path}.payload_kinds", MAX_NAMED_VALUES)
+        )
     )
     teardown = DEFAULT_TEARDOWN_SECONDS
     if message.HasField("teardown_timeout"):
@@ -270,10 +277,10 @@ def _hooks(messages: Any, path: str) -> tuple[HookDeclaration, ...]:
             f"{path}[{index}]",
             HookDeclaration,
             point=read_enum(HOOK_POINTS, message.point, f"{path}[{index}].point"),
-            matchers=tuple(message.matchers),
+            matchers=tuple(bounded(message.matchers, f"{path}[{index}].matchers")),
             timeout_seconds=_positive_seconds(message, "timeout", f"{path}[{index}]"),
         )
-        for index, message in enumerate(messages)
+        for index, message in enumerate(bounded(messages, path))
     )
 
 

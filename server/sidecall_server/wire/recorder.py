@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sidecall.v1 import recorder_service_pb2 as pb
@@ -13,7 +13,14 @@ from sidecall_server.domain.recorder import Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
-from sidecall_server.wire.validation import Problems, missing, read_enum, read_id
+from sidecall_server.wire.validation import (
+    MAX_NAMED_VALUES,
+    Problems,
+    bounded,
+    missing,
+    read_enum,
+    read_id,
+)
 
 _FORMATS: Final[Mapping[int, str]] = {
     pb.EXECUTED_TOOL_CALL_FORMAT_TYPED: "typed",
@@ -23,13 +30,13 @@ ALL_FORMATS: Final = frozenset(_FORMATS)
 _TOKEN_BYTES: Final = 8
 
 
-def read_outputs(messages: Iterable[pb.PromptOutput], path: str) -> list[PromptOutput]:
+def read_outputs(messages: Sequence[pb.PromptOutput], path: str) -> list[PromptOutput]:
     """The outputs of a prompt, in order."""
     problems = Problems()
     outputs: list[PromptOutput] = []
     append, kinds = outputs.append, PAYLOAD_KINDS
     surely_short = TEXT_LIMITS.max_id_bytes // 4  # characters, whichever they are
-    for index, message in enumerate(messages):
+    for index, message in enumerate(bounded(messages, path)):
         kind = kinds.get(message.kind)
         has = message.HasField
         # Prompts are long: only what is empty, or may be wrong, is looked at closely.
@@ -63,11 +70,11 @@ def read_base(message: pb.PromptBase, path: str) -> PromptBase:
     return PromptBase(prompt, message.kept_outputs)
 
 
-def read_formats(numbers: Iterable[int], path: str) -> frozenset[int]:
+def read_formats(numbers: Sequence[int], path: str) -> frozenset[int]:
     """The forms of records that are wanted; none named: all."""
     problems = Problems()
     formats: set[int] = set()
-    for index, number in enumerate(numbers):
+    for index, number in enumerate(bounded(numbers, path, MAX_NAMED_VALUES)):
         with problems:
             read_enum(_FORMATS, number, f"{path}[{index}]")
             formats.add(number)

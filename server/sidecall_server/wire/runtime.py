@@ -13,6 +13,7 @@ from sidecall_server.domain.frames import (
     CancelledCall,
     CancelTarget,
 )
+from sidecall_server.domain.limits import MAX_CALLS_OF_CANCEL
 from sidecall_server.domain.prompt import (
     NormalisedPrompt,
     OutlineEntry,
@@ -32,6 +33,7 @@ from sidecall_server.wire.tool_call import PAYLOAD_KINDS
 from sidecall_server.wire.tool_output import keep_views, write_response_item
 from sidecall_server.wire.validation import (
     Problems,
+    bounded,
     missing,
     read_enum,
     read_oneof,
@@ -139,7 +141,8 @@ def write_cancelled(calls: Iterable[CancelledCall]) -> list[stream_pb.CancelledC
 def _read_calls(message: stream_pb.CancelTarget, path: str) -> CancelTarget:
     problems = Problems()
     references = []
-    for index, call in enumerate(message.calls.calls):
+    calls = bounded(message.calls.calls, f"{path}.calls.calls", MAX_CALLS_OF_CANCEL)
+    for index, call in enumerate(calls):
         with problems:
             references.append(read_call_reference(call, f"{path}.calls.calls[{index}]"))
     problems.check()
@@ -168,7 +171,7 @@ def normalize_prompt(request: pb.NormalizePromptRequest) -> pb.NormalizePromptRe
     problems = Problems()
     positions: list[int] = []
     outline: list[OutlineEntry] = []
-    for index, message in enumerate(request.entries):
+    for index, message in enumerate(bounded(request.entries, "entries")):
         with problems:
             entry = _read_entry(message, f"entries[{index}]")
             if entry.call_id or entry.kind is OutlineKind.OUTPUT:

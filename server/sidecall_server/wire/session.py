@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from sidecall.v1 import call_outcome_pb2 as outcome_pb
 from sidecall.v1 import session_service_pb2 as pb
 from sidecall.v1 import tool_call_pb2
 
@@ -257,16 +258,27 @@ def _write_losses(losses: RecorderLosses) -> pb.RecorderLosses:
 
 
 def write_snapshot(
-    session: KnownSession, calls: Iterable[KnownCall], event_number: int, unix_seconds: float
+    session: KnownSession,
+    calls: Sequence[KnownCall],
+    event_number: int,
+    unix_seconds: float,
+    max_bytes: int,
 ) -> pb.WatchSessionResponse:
-    """The state that a watch begins with; `event_number` is that of the last event before it."""
+    """The state that a watch begins with; `event_number` is that of the last event before it.
+
+    Of the calls the newest, as far as `max_bytes` go.
+    """
+    shown: list[outcome_pb.ToolCallStatus] = []
+    for call in reversed(calls):
+        status = write_call_status(session.id, call)
+        max_bytes -= status.ByteSize()
+        if max_bytes < 0:
+            break
+        shown.append(status)
     return pb.WatchSessionResponse(
         event_number=event_number,
         event_time=write_timestamp(unix_seconds),
-        snapshot=pb.SessionSnapshot(
-            session=write_session(session),
-            calls=[write_call_status(session.id, call) for call in calls],
-        ),
+        snapshot=pb.SessionSnapshot(session=write_session(session), calls=reversed(shown)),
     )
 
 

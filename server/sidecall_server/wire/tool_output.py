@@ -49,7 +49,9 @@ from sidecall_server.domain.truncation import (
     decode_lossy,
 )
 from sidecall_server.wire.validation import (
+    MAX_NAMED_VALUES,
     Problems,
+    bounded,
     checked,
     missing,
     read_enum,
@@ -109,11 +111,11 @@ def read_tool_output(message: pb.ToolOutput, path: str) -> ToolOutput:
     return ToolOutput(output, message.contains_external_context)
 
 
-def read_content(items: Iterable[pb.ContentItem], path: str) -> tuple[ContentItem, ...]:
+def read_content(items: Sequence[pb.ContentItem], path: str) -> tuple[ContentItem, ...]:
     """Content items, in order."""
     problems = Problems()
     read: list[ContentItem] = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(bounded(items, path)):
         with problems:
             kind = item.WhichOneof("item")
             if kind is None:
@@ -215,7 +217,7 @@ def _read_mcp_raw(message: pb.McpRawOutput, path: str) -> AnyOutput:
 def _read_tool_search(message: pb.ToolSearchOutput, path: str) -> AnyOutput:
     problems = Problems()
     tools: list[str] = []
-    for index, tool in enumerate(message.tools_json):
+    for index, tool in enumerate(bounded(message.tools_json, f"{path}.tools_json")):
         with problems:
             tools.append(read_text(tool, f"{path}.tools_json[{index}]"))
     problems.check()
@@ -273,7 +275,7 @@ def read_views(message: pb.ViewSelection, path: str) -> tuple[View, ...]:
     """The views that are wanted, each once."""
     problems = Problems()
     views: dict[View, None] = {}
-    for index, number in enumerate(message.views):
+    for index, number in enumerate(bounded(message.views, f"{path}.views", MAX_NAMED_VALUES)):
         with problems:
             if number == pb.VIEW_UNSPECIFIED:
                 raise InvalidArgument.of(f"{path}.views[{index}]", "is not a view")

@@ -6,7 +6,7 @@ All functions raise InvalidArgument; its reason is that of the first violation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
 
@@ -16,10 +16,21 @@ from pydantic import ValidationError
 
 from sidecall_server.domain.errors import FieldViolation, InvalidArgument, Reason
 from sidecall_server.domain.json_text import JsonError
-from sidecall_server.domain.limits import MAX_UINT64, NANOSECONDS_PER_SECOND, TEXT_LIMITS
+from sidecall_server.domain.limits import (
+    MAX_LIST_ITEMS,
+    MAX_UINT64,
+    NANOSECONDS_PER_SECOND,
+    TEXT_LIMITS,
+)
 from sidecall_server.domain.values import utf8_size
 
 T = TypeVar("T")
+
+MAX_PROBLEMS = 64
+"""Refused parts of one request that are collected; then it is not read on."""
+
+MAX_NAMED_VALUES = 64
+"""Values of an enum in one list: more of them say nothing more."""
 
 SHOWN_VIOLATIONS = 3
 """Violations that the message spells out; the details have them all."""
@@ -46,10 +57,12 @@ class Problems:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if isinstance(error, InvalidArgument):
-            self._errors.append(error)
-            return True
-        return False
+        if not isinstance(error, InvalidArgument):
+            return False
+        self._errors.append(error)
+        if len(self._errors) >= MAX_PROBLEMS:
+            self.check()
+        return True
 
     def check(self) -> None:
         """Raise one error for all that was refused, if anything was."""
@@ -82,6 +95,13 @@ def checked(path: str, build: Callable[..., T], **fields: object) -> T:
             for problem in error.errors(include_url=False)
         ]
         raise invalid([violation for violation, _ in found], found[0][1]) from None
+
+
+def bounded(items: Sequence[T], path: str, limit: int = MAX_LIST_ITEMS) -> Sequence[T]:
+    """A list that is not too long to be read at once."""
+    if len(items) > limit:
+        raise InvalidArgument.of(path, f"must have at most {limit} items, not {len(items)}")
+    return items
 
 
 def missing(path: str, alternatives: Iterable[str] = ()) -> InvalidArgument:

@@ -722,7 +722,9 @@ class SessionSnapshot(_message.Message):
 
     @_builtins.property
     def calls(self) -> _containers.RepeatedCompositeFieldContainer[_call_outcome_pb2.ToolCallStatus]:
-        """Its calls that are known: open ones, and ended ones as far as they are kept."""
+        """Its calls that are known: open ones, and ended ones as far as they are kept. Of very many the
+        newest, as far as a message holds them; ListToolCalls has them all.
+        """
 
     def __init__(
         self,

@@ -293,7 +293,10 @@ export interface SessionSnapshot {
   session:
     | Session
     | undefined;
-  /** Its calls that are known: open ones, and ended ones as far as they are kept. */
+  /**
+   * Its calls that are known: open ones, and ended ones as far as they are kept. Of very many the
+   * newest, as far as a message holds them; ListToolCalls has them all.
+   */
   calls: ToolCallStatus[];
 }
 
