@@ -34,9 +34,10 @@ async fn main() -> Result<(), sidecall_client::Error> {
         request.outputs.push(call.call().prompt_output());
     }
     let items = turn.response_items().await?; // JSON, for the next request, in call order
+    println!("{}", items.join("\n"));
     for attached in agent.attach(request).await?.outputs {
-        println!("{}", items[attached.output_index]);
-        println!("{}", attached.executed_tool_calls_json); // what was attempted
+        // what was attempted, by output
+        println!("{} {}", attached.output_index, attached.executed_tool_calls_json);
     }
     agent.close().await;
     sidecar.stop().await

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use sidecall_client::{AttachedToolCalls, CallResult, ToolName};
+use sidecall_client::{AttachedToolCalls, CallResult};
 
 use crate::script::{Step, TURN_ID};
 
@@ -68,19 +68,12 @@ pub fn check(request: &str, steps: &[Step]) -> Result<Vec<Item>, String> {
         let arguments = serde_json::from_str::<Value>(asked.payload.text());
         match &item.metadata.executed_tool_calls[..] {
             [Record { name, arguments: of }]
-                if *name == record_name(&asked.tool_name)
+                if *name == asked.tool_name.to_string()
                     && arguments.is_ok_and(|all| all == *of) => {}
             records => return Err(format!("{} carries the records {records:?}", item.call_id)),
         }
     }
     Ok(input)
-}
-
-fn record_name(tool: &ToolName) -> String {
-    match &tool.namespace {
-        Some(namespace) => format!("{namespace}__{}", tool.name),
-        None => tool.name.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use sidecall_client::{
 };
 
 pub const TURN_ID: &str = "turn_1";
-pub const MCP_NAMESPACE: &str = "mcp__time";
+pub const MCP_NAMESPACE: &str = "mcp__time__";
 /// The call that is cancelled once it runs.
 pub const RUNS_LONG: &str = "call_5";
 

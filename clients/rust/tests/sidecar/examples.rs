@@ -29,9 +29,9 @@ fn the_minimal_agent_runs() {
     let output = run("minimal");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let expected = r#"{"type":"function_call_output","call_id":"call_1","output":"2.5"}
-[{"name":"divide","arguments":{"number":10,"by":4}}]
 {"type":"function_call_output","call_id":"call_2","output":"cannot divide by zero"}
-[{"name":"divide","arguments":{"number":10,"by":0}}]
+0 [{"name":"divide","arguments":{"number":10,"by":4}}]
+1 [{"name":"divide","arguments":{"number":10,"by":0}}]
 "#;
     assert_eq!(text(&output.stdout), expected);
 }
