@@ -393,6 +393,14 @@ def test_a_tool_that_is_not_ready_is_waited_for_before_the_gate() -> None:
     assert (state.phase, effects) == (Phase.READINESS, (E.AWAIT_READINESS,))
 
 
+def test_a_tool_that_is_no_longer_ready_at_the_gate_is_waited_for_again() -> None:
+    later = ToolDeclaration(TOOL.tool_name, ready=False)
+    state, effects = step(state_in(Phase.QUEUED), GateEntered(later))
+    assert (state.phase, effects) == (Phase.READINESS, (E.LEAVE_GATE, E.AWAIT_READINESS))
+    state, effects = step(state, ToolReady())
+    assert (state.phase, effects) == (Phase.QUEUED, (E.ENTER_GATE,))
+
+
 @pytest.mark.parametrize("tool", [TOOL, None], ids=["known", "unknown"])
 def test_any_other_call_goes_to_the_gate(tool: ToolDeclaration | None) -> None:
     state, effects = begin(CALL, tool)

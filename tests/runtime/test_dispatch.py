@@ -363,3 +363,17 @@ async def test_a_defect_in_the_views_leaves_the_call_its_outcome(
     assert peer.outcome("a").result == Completed(success=True)
     assert "views failed" in caplog.text
     assert not peer.of(FrameError)
+
+
+@by_hand
+async def test_a_tool_that_is_taken_away_while_a_call_waits_at_the_gate_is_waited_for() -> None:
+    peer = await Peer(new_sessions()).attach([tool("first"), tool("second")])
+    await peer.dispatch(call("a", "first"), call("b", "second"))
+    await peer.send(UpdateTools((tool("second", ready=False),), (), None))
+    await peer.answer("a")
+    assert peer.invoked() == ["a"]
+    await peer.dispatch(call("c", "first"))
+    assert peer.invoked() == ["a", "c"], "the gate is free meanwhile"
+    await peer.answer("c")
+    await peer.send(UpdateTools((tool("second"),), (), None))
+    assert peer.invoked() == ["a", "c", "b"]

@@ -5,7 +5,8 @@ tokens, frames and sockets belong to ``runtime/``, which feeds the machine and c
 its effects. Rules kept here:
 
 * a call passes readiness, the gate, look-up, the start event, the pre hook, the handler and
-  the post hook, in this order (F1, G2, G13);
+  the post hook, in this order (F1, G2, G13); look-up sends it back where its tool is no longer
+  ready;
 * unknown tools and payloads of the wrong kind end without a start or finish event (F2, F3);
 * whoever claims the outcome first has it; there is one terminal outcome and at most one
   finish event (G1, R3), and what comes later changes nothing but a counter;
@@ -220,6 +221,9 @@ def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
     if tool is None:
         text = unknown_tool_text(call.tool_name, call.payload.kind)
         return _terminal(state, ModelFailure(text), LifecycleFinish.NONE, executed=False)
+    if not tool.ready:  # it was, when the call came
+        state = state._replace(phase=Phase.READINESS, tool=tool)
+        return state, (Effect.LEAVE_GATE, Effect.AWAIT_READINESS)
     if call.payload.kind not in tool.payload_kinds:
         text = payload_mismatch_text(call.tool_name)
         return _fatal(state, text, LifecycleFinish.NONE, executed=False)

@@ -185,7 +185,11 @@ def _show_session(inspection: Inspection, as_json: bool, session_id: str) -> str
             ),
             ("calls", f"{session.open_calls} open, {session.terminal_calls} ended"),
             ("recorder", "on" if session.options.recorder_enabled else "off"),
-            ("records", f"{sizes.direct_calls} direct, {sizes.pending_nested_calls} nested"),
+            (
+                "records",
+                f"{sizes.direct_calls} direct, {sizes.pending_nested_calls} nested,"
+                f" {sizes.retained_outputs} outputs attached",
+            ),
             ("record bytes", str(sizes.held_bytes)),
             ("records lost", ", ".join(lost) or "none"),
             ("external context", "marked" if session.external_context_marked else ""),
