@@ -108,14 +108,9 @@ def test_every_variable_is_a_setting(pod: Object) -> None:
 def test_the_agents_memory_limit_is_above_all_that_the_limits_let_it_hold() -> None:
     sidecar = sidecar_of(agent_pod())
     settings = settings_of(environment_of(sidecar))
-    per_session_bytes = (
-        2 * settings.max_bytes_in_flight  # open calls, and frames that come in chunks
-        + settings.max_replay_bytes
-        + settings.max_retained_bytes
-    )
-
     limit_mib = int(sidecar["resources"]["limits"]["memory"].removesuffix("Mi"))
-    held_bytes = settings.max_sessions * per_session_bytes + settings.max_record_bytes_total
+    held_bytes = settings.max_bytes_in_flight_total + settings.max_record_bytes_total
+    held_bytes += settings.max_sessions * settings.max_message_bytes
     assert limit_mib >= IDLE_MIB + held_bytes / (1 << 20)
 
 
