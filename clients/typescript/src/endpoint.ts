@@ -81,6 +81,8 @@ export function channelTo(
       "grpc.max_reconnect_backoff_ms": 2000,
       // One connection of its own, so that closing a client closes it.
       "grpc.use_local_subchannel_pool": 1,
+      // Plain endpoints are of this machine: no proxy of the environment gets to see them.
+      ...(scheme !== "tls" && { "grpc.enable_http_proxy": 0 }),
       // Otherwise the path of the socket is the authority, which strict servers refuse.
       ...(scheme === "unix" && { "grpc.default_authority": "localhost" }),
     },

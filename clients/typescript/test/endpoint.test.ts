@@ -89,6 +89,8 @@ test("addresses and what they become", () => {
     assert.equal(channel.options["grpc.default_authority"], isUnix ? "localhost" : undefined);
     assert.equal(channel.credentials._isSecure(), address.startsWith("tls:"));
     assert.equal(channel.options["grpc.max_receive_message_length"], 64 << 20);
+    const proxied = channel.options["grpc.enable_http_proxy"] !== 0;
+    assert.equal(proxied, address.startsWith("tls:"));
   }
 });
 
