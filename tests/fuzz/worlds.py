@@ -24,6 +24,7 @@ from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.codec import ProtobufCodec
 from sidecall_server.wire.envelope import open_envelope
 from sidecall_server.wire.errors import MAX_DETAIL_BYTES
+from sidecall_server.wire.recorder import read_attach_request
 from sidecall_server.wire.runtime import ServerInfo
 
 from tests.runtime_wire import frames
@@ -34,6 +35,11 @@ HOOK_TOKEN: Final = b"TOKEN-OF-THE-HOO"
 
 SESSION_ID: Final = "s"
 _OPTIONS: Final = SessionOptions()
+
+READERS: Final[dict[str, Callable[[bytes], Any]]] = {
+    "AttachExecutedToolCalls": read_attach_request,
+}
+"""What reads requests that the server does not read as their generated classes."""
 
 REQUESTS: Final[dict[str, type[Message]]] = {
     method.name: getattr(module, method.input_type.name)
@@ -113,7 +119,7 @@ class World:
             AssertionError: it failed with anything but a DomainError, or its answer is none.
         """
         try:
-            request = REQUESTS[method].FromString(data)
+            request = READERS.get(method, REQUESTS[method].FromString)(data)
         except DecodeError:
             return
         try:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import grpc
 import grpc.aio
 from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import recorder_service_pb2_grpc
 
 from sidecall_server.rpc.lookup import find_session
 from sidecall_server.runtime.sessions import Sessions
-from sidecall_server.wire.recorder import read_base, read_formats, read_outputs, write_attachment
+from sidecall_server.wire.recorder import (
+    OutputReader,
+    read_attach_request,
+    read_base,
+    read_formats,
+    write_attachment,
+)
 from sidecall_server.wire.session import read_turn_options, write_disposition
 from sidecall_server.wire.tool_call import read_tool_call
 from sidecall_server.wire.validation import Problems, read_id, read_required_id
+
+SERVICE = "sidecall.v1.RecorderService"
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
@@ -23,6 +32,7 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._outputs = OutputReader()
 
     async def RecordToolCall(
         self, request: pb.RecordToolCallRequest, context: Context
@@ -56,22 +66,35 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         )
 
     async def AttachExecutedToolCalls(
-        self, request: pb.AttachExecutedToolCallsRequest, context: Context
+        self, request: Any, context: Context
     ) -> pb.AttachExecutedToolCallsResponse:
+        """`add_recorder` sees to it that the request comes with its outputs as bytes."""
         problems = Problems()
         with problems:
             sampling_request_id = read_required_id(
                 request.sampling_request_id, "sampling_request_id"
             )
         with problems:
-            outputs = read_outputs(request.outputs, "outputs")
+            outputs = self._outputs.read(request.outputs, "outputs")
         with problems:
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
             formats = read_formats(request.formats, "formats")
         with problems:
-            base = read_base(request.base, "base") if request.HasField("base") else None
+            base = read_base(request.base, "base")
         problems.check()
         session = find_session(self._sessions, request.session_id, context)
         attachment = session.attach(outputs, sampling_request_id, turn_id, base=base)
         return write_attachment(attachment, session.recorder, formats)
+
+
+def add_recorder(server: grpc.aio.Server, sessions: Sessions) -> None:
+    """Add the service; the request of Attach is read by its own means."""
+    servicer = RecorderServicer(sessions)
+    recorder_service_pb2_grpc.add_RecorderServiceServicer_to_server(servicer, server)
+    attach: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
+        servicer.AttachExecutedToolCalls,
+        request_deserializer=read_attach_request,
+        response_serializer=pb.AttachExecutedToolCallsResponse.SerializeToString,
+    )
+    server.add_registered_method_handlers(SERVICE, {"AttachExecutedToolCalls": attach})

@@ -9,7 +9,6 @@ from sidecall.v1 import (
     projection_service_pb2,
     projection_service_pb2_grpc,
     recorder_service_pb2,
-    recorder_service_pb2_grpc,
     runtime_service_pb2,
     runtime_service_pb2_grpc,
     session_service_pb2,
@@ -21,7 +20,7 @@ from sidecall_server.rpc import health
 from sidecall_server.rpc.connect import add_connect
 from sidecall_server.rpc.health import Health
 from sidecall_server.rpc.projection_servicer import ProjectionServicer
-from sidecall_server.rpc.recorder_servicer import RecorderServicer
+from sidecall_server.rpc.recorder_servicer import add_recorder
 from sidecall_server.rpc.reflection import add_reflection
 from sidecall_server.rpc.runtime_servicer import RuntimeServicer
 from sidecall_server.rpc.session_servicer import SessionServicer
@@ -58,9 +57,7 @@ def add_services(
     session_service_pb2_grpc.add_SessionServiceServicer_to_server(
         SessionServicer(sessions, defaults), server
     )
-    recorder_service_pb2_grpc.add_RecorderServiceServicer_to_server(
-        RecorderServicer(sessions), server
-    )
+    add_recorder(server, sessions)
     projection_service_pb2_grpc.add_ProjectionServiceServicer_to_server(
         ProjectionServicer(), server
     )
