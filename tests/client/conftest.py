@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-from sidecall.client import Client, Endpoint
+from sidecall.client import Client, Endpoint, spawn
 
+from tests.client.agents import SIDECALL
 from tests.rpc.live import serving
 
 
@@ -77,3 +78,10 @@ def client(grpc_server: None, grpc_addr: str) -> Iterator[Client]:
     """A blocking client of the server."""
     with Client(Endpoint(grpc_addr)) as connected:
         yield connected
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    """A sidecar process, for agents."""
+    async with spawn(executable=SIDECALL) as spawned:
+        yield spawned

@@ -7,14 +7,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sidecall.client import (
     Aborted,
-    Agent,
     AlreadyExistsError,
     Block,
     CallReference,
@@ -22,7 +19,6 @@ from sidecall.client import (
     Custom,
     Endpoint,
     FailedPreconditionError,
-    FatalError,
     FatalFailure,
     Feedback,
     Function,
@@ -34,7 +30,6 @@ from sidecall.client import (
     LimitError,
     ModelFailure,
     PromptOutput,
-    RespondToModelError,
     Rewrite,
     SessionLostError,
     SessionOptions,
@@ -42,93 +37,13 @@ from sidecall.client import (
     Tool,
     ToolCall,
     UnavailableError,
-    connect,
     spawn,
 )
 
+from tests.client.agents import SIDECALL, Bench, attached, call, echo, said
+
 SLOW_SECONDS = 0.5
 """How long a busy machine may take to greet; no order depends on it."""
-
-SIDECALL = str(Path(sys.executable).parent / "sidecall")
-
-
-class Bench:
-    """Handlers that say when they run and wait until they are let go."""
-
-    def __init__(self) -> None:
-        self.started: dict[str, asyncio.Event] = {}
-        self.let_go: dict[str, asyncio.Event] = {}
-        self.cancelled: dict[str, asyncio.Event] = {}
-        self.running = 0
-        self.most = 0
-
-    def event(self, events: dict[str, asyncio.Event], call_id: str) -> asyncio.Event:
-        return events.setdefault(call_id, asyncio.Event())
-
-    async def hold(self, invocation: Invocation) -> str:
-        call_id = invocation.call.call_id
-        self.running += 1
-        self.most = max(self.most, self.running)
-        self.event(self.started, call_id).set()
-        try:
-            await self.event(self.let_go, call_id).wait()
-        except asyncio.CancelledError:
-            self.event(self.cancelled, call_id).set()
-            raise
-        finally:
-            self.running -= 1
-        return f"held {call_id}"
-
-    async def begun(self, call_id: str) -> None:
-        await self.event(self.started, call_id).wait()
-
-    def release(self, *call_ids: str) -> None:
-        for call_id in call_ids:
-            self.event(self.let_go, call_id).set()
-
-
-async def echo(invocation: Invocation) -> str:
-    payload = invocation.call.payload
-    return payload.input if isinstance(payload, Custom) else str(invocation.arguments)
-
-
-async def raises(invocation: Invocation) -> str:
-    errors: dict[str, Exception] = {
-        "model": RespondToModelError("try again"),
-        "fatal": FatalError("no more"),
-        "bug": ZeroDivisionError("oops"),
-    }
-    raise errors[invocation.arguments["kind"]]
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[Endpoint]:
-    async with spawn(executable=SIDECALL) as spawned:
-        yield spawned
-
-
-@contextlib.asynccontextmanager
-async def attached(
-    endpoint: Endpoint, bench: Bench | None = None, hooks: Sequence[Hook] = (), **options: Any
-) -> AsyncIterator[Agent]:
-    bench = bench or Bench()
-    tools = [
-        Tool("echo", echo, parallel=True, payload_kinds=["function", "custom"]),
-        Tool("hold", bench.hold, parallel=True),
-        Tool("alone", bench.hold),
-        Tool("shell", bench.hold, cancel_mode="wait_for_teardown"),
-        Tool("raises", raises),
-    ]
-    async with asyncio.timeout(60), connect(endpoint, tools=tools, hooks=hooks, **options) as agent:
-        yield agent
-
-
-def call(call_id: str, name: str = "echo", arguments: str = "{}", turn: str = "t") -> ToolCall:
-    return ToolCall(call_id, name, Function(arguments), turn_id=turn)
-
-
-def said(result: Any) -> Any:
-    return result.response_item["output"]
 
 
 async def test_a_call_runs_its_handler_and_comes_back(endpoint: Endpoint) -> None:

@@ -9,26 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sidecall.client import messages, values
 from sidecall.client.aio import AsyncClient
+from sidecall.client.backoff import Backoff
 from sidecall.client.calls import Calls
 from sidecall.client.cancels import Cancels
 from sidecall.client.connection import Connection, StreamEnded
 from sidecall.client.declarations import hook_declarations, tool_declarations
+from sidecall.client.declared import Change, Declarations, Declared
 from sidecall.client.errors import (
     FailedPreconditionError,
     FieldViolation,
+    InvalidArgumentError,
     LimitError,
     SessionLostError,
     SidecallError,
     error_for_reason,
 )
 from sidecall.client.link import Link, Place
+from sidecall.client.lost_outcomes import LostOutcomes
 from sidecall.client.pending import PendingCall, Turn
 from sidecall.client.prompts import LastPrompt
 from sidecall.client.tools import Hook, Tool
@@ -50,7 +54,6 @@ FINAL_REASONS = frozenset(
 )
 """Why a stream ended for good."""
 
-_BACKOFF_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _DETACH_SECONDS = 5.0
 _GRACE_MARGIN_SECONDS = 5.0
 
@@ -65,6 +68,8 @@ class Agent:
         on_connection: called with ``new``, ``resumed`` or ``gap`` at each connection.
         on_drain: called with the seconds left when the server shuts down.
         on_frame_error: called with what the server refused, where no call waits for it.
+
+    What such a callback raises is logged, and the session goes on.
     """
 
     def __init__(
@@ -84,14 +89,18 @@ class Agent:
         self.on_drain: Callable[[float], None] | None = None
         self.on_frame_error: Callable[[SidecallError], None] | None = None
         self._endpoint = endpoint
-        self._tools = {tool.key: tool for tool in tools}
+        self._declared = Declared(tools, hooks)
         self._options = options
         self._client_name = client_name
         self._resume_token = ""
         self._link = Link()
-        self._work = Work(self._answer, hooks, unhandled_errors)
+        self._work = Work(self._answer, unhandled_errors)
         self._cancels = Cancels(self._send)
         self._calls = Calls(self._send, lambda call: self._cancels.cancel([call], None))
+        self._lost_outcomes = LostOutcomes(
+            self.unary, self._link, self._calls, self._cancels.barrier
+        )
+        self._backoff = Backoff(time.monotonic)
         self._last_prompt = LastPrompt()
         self._connection: Connection | None = None
         self._grace_seconds = 0.0
@@ -126,6 +135,7 @@ class Agent:
             AlreadyExistsError: another call is open under these ids (CALL_ID_CONFLICT).
             LimitError: the call is larger than the server takes (MESSAGE_TOO_LARGE).
             SessionLostError: the session is gone.
+            ValueError: the payload is no UTF-8, as it holds a lone surrogate.
         """
         self._require_session()
         pending = PendingCall(self, call)
@@ -186,6 +196,7 @@ class Agent:
         """Cancel calls, a turn's calls, or (with neither) all open calls.
 
         Raises:
+            InvalidArgumentError: an id that no call can have.
             SessionLostError: the session is gone.
         """
         self._require_session()
@@ -195,13 +206,15 @@ class Agent:
         return await self._cancels.cancel(calls, turn_id) | here
 
     def end_turn(self, turn_id: str) -> asyncio.Future[None]:
-        """Say that a turn is over: it takes no new calls, its open ones go on.
+        """Say that a turn is over: it takes no new calls, its open ones go on, and those that
+        wait here for the server's credits go first.
 
         Await it to know that the sidecar has it; it raises a `SidecallError` where the sidecar
         refused it.
         """
         self._require_session()
-        return self._cancels.notify(pb.ClientFrame(end_turn=pb.EndTurn(turn_id=turn_id)))
+        frame = pb.ClientFrame(end_turn=pb.EndTurn(turn_id=turn_id))
+        return self._cancels.notify(frame, when=self._calls.behind)
 
     # --- recorder ---------------------------------------------------------------------
 
@@ -220,12 +233,13 @@ class Agent:
     ) -> values.Attachment:
         """Attach records to all outputs of a prompt, in order; at each try of each request.
 
-        Everything that was said on the stream before counts. Give all outputs each time: what
+        Everything that was said before counts; calls that wait here for the server's credits are
+        sent first. Give all outputs each time: what
         the last prompt began with is not sent again.
         """
-        if self._link.unacknowledged:
+        if self._link.unacknowledged or self._calls.some_wait:
             self._require_session()
-            await self._cancels.barrier()
+            await self._cancels.barrier(self._calls.behind)
         base = self._last_prompt.base_of(outputs)
         if base is not None:
             try:
@@ -258,24 +272,18 @@ class Agent:
         """Add, replace and take away tools; `hooks` take the place of those before.
 
         Await it to know that the sidecar has them; it raises a `SidecallError` where the sidecar
-        refused them.
+        refused them. Then everything is as it was before.
         """
         self._require_session()
-        added = list(upsert)
         gone = [(None, tool) if isinstance(tool, str) else tool.key for tool in remove]
-        for key in gone:
-            self._tools.pop(key, None)
-        self._tools.update((tool.key, tool) for tool in added)
-        declared = None
-        if hooks is not None:
-            self._work.hooks = hooks
-            declared = pb.HookDeclarations(hooks=hook_declarations(hooks))
-        update = pb.UpdateTools(
-            upsert=tool_declarations(added),
-            remove=[messages.tool_name(name, namespace) for namespace, name in gone],
-            hooks=declared,
+        change = Change(list(upsert), gone, hooks)
+        frame = change.frame()
+        self._declared.change(change)
+        return self._cancels.notify(
+            frame,
+            place=change.place,
+            settled=lambda taken: self._declared.settle(change, taken),
         )
-        return self._cancels.notify(pb.ClientFrame(update_tools=update))
 
     # --- life -------------------------------------------------------------------------
 
@@ -307,6 +315,23 @@ class Agent:
     # --- the connection ---------------------------------------------------------------
 
     async def _connect(self) -> Connection:
+        changes: list[Change] = []
+        try:
+            connection, welcome = await self._say_hello(self._declared.now)
+        except (InvalidArgumentError, LimitError):
+            if not self._declared.changes:
+                raise
+            # Not the session is refused, but a change that nobody has answered yet: each of
+            # them shall be refused, or taken, by itself.
+            changes = list(self._declared.changes)
+            connection, welcome = await self._say_hello(self._declared.settled)
+        self._connection = connection
+        self._welcomed(welcome)
+        for change in changes:
+            self._send(change.frame(), change.place)
+        return connection
+
+    async def _say_hello(self, declared: Declarations) -> tuple[Connection, pb.Welcome]:
         hello = pb.Hello(
             protocol_versions=[1],
             session_id=self.session_id,
@@ -315,23 +340,26 @@ class Agent:
             options=None
             if self._options is None
             else messages.session_options_message(self._options),
-            tools=tool_declarations(self._tools.values()),
-            hooks=hook_declarations(self._work.hooks),
+            tools=tool_declarations(declared.tools.values()),
+            hooks=hook_declarations(declared.hooks),
             client_name=self._client_name,
         )
-        connection, welcome = await Connection.open(self._endpoint, self._link, hello)
+        return await Connection.open(self._endpoint, self._link, hello)
+
+    def _welcomed(self, welcome: pb.Welcome) -> None:
+        self._backoff.connected()
         self.session_id = welcome.session_id
         self.effective_tool_mode = messages.tool_mode_value(welcome.effective_tool_mode)
         self._resume_token = welcome.resume_token
         self._work.max_frame_bytes = welcome.max_frame_bytes
         self._grace_seconds = messages.seconds(welcome, "resume_grace") or 0.0
-        self._connection = connection
-        if self.on_connection is not None:
-            self.on_connection(
-                messages.enum_name(pb.ResumeOutcome, "RESUME_OUTCOME", welcome.resume_outcome)
-            )
+        outcome: ResumeOutcome = messages.enum_name(
+            pb.ResumeOutcome, "RESUME_OUTCOME", welcome.resume_outcome
+        )
+        _tell(self.on_connection, outcome)
+        if outcome == "gap":
+            self._lost_outcomes.gap(self.session_id)
         self._calls.granted(welcome.max_calls_in_flight, welcome.max_bytes_in_flight)
-        return connection
 
     async def _run(self, connection: Connection) -> None:
         """Read until the end, over as many connections as it takes."""
@@ -362,13 +390,14 @@ class Agent:
     async def _reconnect(self, error: SidecallError | None) -> Connection | None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._grace_seconds + _GRACE_MARGIN_SECONDS
-        for delay in itertools.chain(_BACKOFF_SECONDS, itertools.repeat(_BACKOFF_SECONDS[-1])):
+        while True:
             if error is not None and error.reason in FINAL_REASONS:
                 text = error.message
                 if error.reason == "SESSION_NOT_FOUND":
                     text = f"the sidecar was started anew, or gave the session up: {text}"
                 self._lose(SessionLostError(text, reason=error.reason))
                 return None
+            delay = self._backoff.next_delay()
             if loop.time() + delay > deadline:
                 break
             await asyncio.sleep(delay)
@@ -388,7 +417,8 @@ class Agent:
         if self._connection is not None:
             self._connection.wake()
 
-    def _answer(self, frame: pb.ClientFrame, place: Place) -> None:
+    def _answer(self, frame: pb.ClientFrame, place: Place, call: values.CallReference) -> None:
+        self._calls.answered(call, frame.ByteSize())
         self._link.answer(frame, place)
         if self._connection is not None:
             self._connection.wake()
@@ -400,9 +430,9 @@ class Agent:
             case "call_completed":
                 self._completed(frame.call_completed)
             case "invoke_handler":
-                self._work.invoke_handler(frame.invoke_handler, self._tools)
+                self._work.invoke_handler(frame.invoke_handler, self._declared.now.tools)
             case "invoke_hook":
-                self._work.invoke_hook(frame.invoke_hook)
+                self._work.invoke_hook(frame.invoke_hook, self._declared.now.hooks)
             case "abort_handler":
                 self._work.abort(frame.abort_handler)
             case "cancel_result":
@@ -410,8 +440,7 @@ class Agent:
             case "frame_error":
                 self._refused(frame.frame_error)
             case "drain":
-                if self.on_drain is not None:
-                    self.on_drain(messages.seconds(frame.drain, "time_left") or 0.0)
+                _tell(self.on_drain, messages.seconds(frame.drain, "time_left") or 0.0)
 
     def _completed(self, frame: pb.CallCompleted) -> None:
         reference = messages.reference_value(frame.call)
@@ -429,10 +458,12 @@ class Agent:
                 for violation in frame.field_violations
             ),
         )
-        if any(one.refused(frame, error) for one in (self._calls, self._work, self._cancels)):
+        # A message that is refused as a whole may concern several of them.
+        concerned = [one.refused(frame, error) for one in (self._calls, self._work, self._cancels)]
+        if any(concerned):
             return
         if self.on_frame_error is not None:
-            self.on_frame_error(error)
+            _tell(self.on_frame_error, error)
         else:
             log.error("the sidecar refused a frame: %s", error)
 
@@ -451,6 +482,7 @@ class Agent:
             pending.future.set_exception(error)
             pending.future.exception()  # nobody has to ask for it
         self._cancels.lost(error)
+        self._lost_outcomes.stop()
         self._stopping = asyncio.ensure_future(self._work.stop())
 
     async def _stop(self) -> None:
@@ -463,6 +495,16 @@ class Agent:
             self._lose(SessionLostError("the agent has detached", reason="SESSION_CLOSED"))
         await self._stopping
         await self.unary.close()
+
+
+def _tell(callback: Callable[..., Any] | None, value: object) -> None:
+    """Call back who wants to know; what fails there is no reason to lose the session."""
+    if callback is None:
+        return
+    try:
+        callback(value)
+    except Exception:
+        log.exception("a callback failed; the session goes on")
 
 
 @contextlib.asynccontextmanager

@@ -195,6 +195,17 @@ class Client:
             response = self._runtime.CancelToolCall(request, metadata=self._metadata)
         return requests.disposition_of(response)
 
+    def get_tool_call(self, session_id: str, call: values.CallReference) -> values.ToolCallStatus:
+        """Show one call: how it stands, or ended.
+
+        Raises:
+            NotFoundError: there is none, or it is no longer kept (CALL_NOT_FOUND).
+        """
+        request = requests.get_tool_call(session_id, call)
+        with raising():
+            response = self._runtime.GetToolCall(request, metadata=self._metadata)
+        return messages.status_value(response)
+
     def server_version(self) -> str:
         """The version of the sidecar; also the cheapest way to see that it is there."""
         with raising():

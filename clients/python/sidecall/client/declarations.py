@@ -50,19 +50,24 @@ def hook_declarations(hooks: Iterable[Hook]) -> list[pb.HookDeclaration]:
 def verdict_message(hook_token: bytes, verdict: Verdict | None) -> pb.HookVerdict:
     """The answer to a hook invocation; None: the hooks failed."""
     if verdict is None:
-        failed = pb.HookFailed(message=b"every hook raised; see the agent's log")
-        return pb.HookVerdict(hook_token=hook_token, failed=failed)
-    contexts = [context.encode() for context in verdict.additional_contexts]
+        return hook_failed_message(hook_token, "every hook failed; see the agent's log")
+    contexts = [messages.lossy(context) for context in verdict.additional_contexts]
     message = pb.HookVerdict(hook_token=hook_token, additional_contexts=contexts)
     match verdict:
         case Proceed():
             message.proceed.SetInParent()
         case Rewrite(input_json=input_json):
-            message.rewrite.input_json = input_json.encode()
+            message.rewrite.input_json = messages.lossy(input_json)
         case Block(reason=reason):
             message.block.SetInParent()
-            message.block.reason = reason.encode()
+            message.block.reason = messages.lossy(reason)
         case Feedback(message=text):
             message.feedback.SetInParent()
-            message.feedback.message = text.encode()
+            message.feedback.message = messages.lossy(text)
     return message
+
+
+def hook_failed_message(hook_token: bytes, message: str) -> pb.HookVerdict:
+    """The answer that lets the call go on unchanged; the message is for the log."""
+    failed = pb.HookFailed(message=messages.lossy(message))
+    return pb.HookVerdict(hook_token=hook_token, failed=failed)

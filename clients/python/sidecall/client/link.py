@@ -17,6 +17,9 @@ ACKNOWLEDGE_AFTER_MESSAGES = 64
 ACKNOWLEDGE_AFTER_BYTES = 1 << 20
 """Likewise, by their size: the server keeps them until then."""
 
+MAX_FRAMES_PER_MESSAGE = 1024
+"""Frames that travel together; the server takes no message of very many."""
+
 
 class Place:
     """Where a frame was sent, so that a FrameError finds whom it concerns; in pieces, many."""
@@ -52,7 +55,7 @@ class Link:
         self._unacknowledged: deque[pb.ConnectRequest] = deque()
         self._again: deque[pb.ConnectRequest] = deque()
         self._transfers = 0
-        self._incoming: dict[int, bytearray] = {}
+        self._incoming = _Transfer(0, bytearray())
         self._unsaid_messages = 0
         self._unsaid_bytes = 0
         self._max_chunk_bytes = 0
@@ -78,7 +81,11 @@ class Link:
             return message
         message = pb.ConnectRequest(sequence=self.last_sequence + 1)
         room = self._max_message_bytes
-        while self._frames and self._frames[0].size <= room:
+        while (
+            self._frames
+            and self._frames[0].size <= room
+            and len(message.frames) < MAX_FRAMES_PER_MESSAGE
+        ):
             room -= self._put(self._frames.popleft(), message)
         if self._pieces and (self._pieces[0].size <= room or not message.frames):
             self._put(self._pieces.popleft(), message)
@@ -117,7 +124,7 @@ class Link:
         self._again = deque(self._unacknowledged)
         if welcome.resume_outcome == pb.RESUME_OUTCOME_GAP:
             self.last_received = welcome.next_sequence - 1
-            self._incoming.clear()
+            self._incoming = _Transfer(0, bytearray())
 
     def receive(self, message: pb.ConnectResponse) -> list[pb.ServerFrame]:
         """The frames of a message that is new; none of one that was seen."""
@@ -170,16 +177,26 @@ class Link:
         return pieces
 
     def _put_together(self, chunk: pb.OutputChunk) -> pb.ServerFrame | None:
-        parts = self._incoming.setdefault(chunk.transfer_id, bytearray())
-        parts += chunk.data
-        if len(parts) < chunk.size_bytes:
+        if chunk.transfer_id != self._incoming.transfer_id:
+            # One transfer comes after the other: what is not whole by now was given up.
+            self._incoming = _Transfer(chunk.transfer_id, bytearray())
+        data = self._incoming.data
+        data += chunk.data
+        if len(data) < chunk.size_bytes:
             return None
-        del self._incoming[chunk.transfer_id]
-        return pb.ServerFrame.FromString(bytes(parts))
+        self._incoming = _Transfer(0, bytearray())
+        return pb.ServerFrame.FromString(bytes(data))
 
     def _acknowledge(self, sequence: int) -> None:
         while self._unacknowledged and self._unacknowledged[0].sequence <= sequence:
             self._unacknowledged.popleft()
+
+
+class _Transfer(NamedTuple):
+    """A frame of the server that comes in pieces; id 0: none is under way."""
+
+    transfer_id: int
+    data: bytearray
 
 
 class _Waiting(NamedTuple):

@@ -15,6 +15,9 @@ from sidecall.v1 import (
     recorder_service_pb2 as recorder_pb,
 )
 from sidecall.v1 import (
+    runtime_service_pb2 as runtime_pb,
+)
+from sidecall.v1 import (
     runtime_stream_pb2 as stream_pb,
 )
 from sidecall.v1 import (
@@ -67,6 +70,12 @@ def seconds(message: Message, name: str) -> float | None:
     return value.seconds + value.nanos / 1e9
 
 
+def lossy(text: str) -> bytes:
+    """Text of a handler or hook, of whom nothing must keep the answer: a lone surrogate (of
+    `os.fsdecode`, say) becomes a question mark."""
+    return text.encode(errors="replace")
+
+
 # --- calls ----------------------------------------------------------------------------
 
 
@@ -75,14 +84,21 @@ def tool_name(name: str, namespace: str | None) -> call_pb.ToolName:
 
 
 def payload_message(payload: values.Payload) -> call_pb.ToolPayload:
+    """What a call is made with: never changed on its way.
+
+    Raises:
+        ValueError: the text holds a lone surrogate, which UTF-8 cannot carry.
+    """
     if isinstance(payload, values.Function):
         return call_pb.ToolPayload(
-            function=call_pb.FunctionPayload(arguments=payload.arguments.encode())
+            function=call_pb.FunctionPayload(arguments=_exact(payload.arguments))
         )
     if isinstance(payload, values.Custom):
-        return call_pb.ToolPayload(custom=call_pb.CustomPayload(input=payload.input.encode()))
+        return call_pb.ToolPayload(custom=call_pb.CustomPayload(input=_exact(payload.input)))
     return call_pb.ToolPayload(
-        tool_search=call_pb.ToolSearchPayload(query=payload.query, limit=payload.limit)
+        tool_search=call_pb.ToolSearchPayload(
+            query=_exact(payload.query).decode(), limit=payload.limit
+        )
     )
 
 
@@ -150,15 +166,15 @@ def content_message(item: values.ContentItem) -> output_pb.ContentItem:
     if isinstance(item, values.Image):
         detail = enum_number(output_pb.ImageDetail, "IMAGE_DETAIL", item.detail)
         return output_pb.ContentItem(
-            input_image=output_pb.InputImage(image_url=item.image_url.encode(), detail=detail)
+            input_image=output_pb.InputImage(image_url=lossy(item.image_url), detail=detail)
         )
     if isinstance(item, values.Audio):
         return output_pb.ContentItem(
-            input_audio=output_pb.InputAudio(audio_url=item.audio_url.encode())
+            input_audio=output_pb.InputAudio(audio_url=lossy(item.audio_url))
         )
     return output_pb.ContentItem(
         encrypted_content=output_pb.EncryptedContent(
-            encrypted_content=item.encrypted_content.encode()
+            encrypted_content=lossy(item.encrypted_content)
         )
     )
 
@@ -190,28 +206,28 @@ def output_message(output: values.ToolOutput) -> output_pb.ToolOutput:
         )
     elif isinstance(output, values.JsonOutput):
         message.json.CopyFrom(
-            output_pb.JsonOutput(value_json=output.value_json.encode(), success=output.success)
+            output_pb.JsonOutput(value_json=lossy(output.value_json), success=output.success)
         )
     elif isinstance(output, values.McpOutput):
         message.mcp.CopyFrom(
             output_pb.McpOutput(
-                result_json=output.result_json.encode(),
-                tool_input_json=output.tool_input_json.encode(),
+                result_json=lossy(output.result_json),
+                tool_input_json=lossy(output.tool_input_json),
                 wall_time=duration(output.wall_time_seconds),
                 original_image_detail_supported=output.original_image_detail_supported,
                 truncation_policy=policy_message(output.truncation_policy),
             )
         )
     elif isinstance(output, values.McpRawOutput):
-        message.mcp_raw.result_json = output.result_json.encode()
+        message.mcp_raw.result_json = lossy(output.result_json)
     elif isinstance(output, values.ToolSearchOutput):
         message.tool_search.CopyFrom(
-            output_pb.ToolSearchOutput(tools_json=[tool.encode() for tool in output.tools_json])
+            output_pb.ToolSearchOutput(tools_json=[lossy(tool) for tool in output.tools_json])
         )
     elif isinstance(output, values.ApplyPatchOutput):
-        message.apply_patch.text = output.text.encode()
+        message.apply_patch.text = lossy(output.text)
     elif isinstance(output, values.AbortedOutput):
-        message.aborted.message = output.message.encode()
+        message.aborted.message = lossy(output.message)
     else:
         message.exec_command.CopyFrom(
             output_pb.ExecCommandOutput(
@@ -389,12 +405,25 @@ def result_value(message: stream_pb.CallCompleted) -> values.CallResult:
     )
 
 
+def status_value(message: runtime_pb.GetToolCallResponse) -> values.ToolCallStatus:
+    status = message.call
+    return values.ToolCallStatus(
+        call=reference_value(status.call),
+        dispatch_order=status.dispatch_order,
+        phase=enum_name(outcome_pb.CallPhase, "CALL_PHASE", status.phase),
+        outcome=outcome_value(status.outcome) if status.HasField("outcome") else None,
+        projections=projections_value(message.projections)
+        if message.HasField("projections")
+        else None,
+    )
+
+
 def _bytes(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode()
+    return text if isinstance(text, bytes) else lossy(text)
 
 
 def _optional_bytes(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
+    return None if text is None else lossy(text)
 
 
 def _optional_text(message: Message, name: str) -> str | None:
@@ -402,3 +431,13 @@ def _optional_text(message: Message, name: str) -> str | None:
         return None
     data: bytes = getattr(message, name)
     return data.decode()
+
+
+def _exact(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"what a call is made with must be UTF-8, and character {error.start} of it is a"
+            f" lone surrogate, {text[error.start]!r}"
+        ) from None

@@ -69,7 +69,7 @@ def project_tool_output(
     return projection_pb.ProjectToolOutputRequest(
         call=messages.call_message(call),
         output=messages.output_message(output),
-        feedback=None if feedback is None else feedback.encode(),
+        feedback=None if feedback is None else messages.lossy(feedback),
         views=messages.views_message(views),
     )
 
@@ -78,7 +78,7 @@ def truncate_text(
     text: str | bytes, policy: values.TruncationPolicy, formatted: bool
 ) -> projection_pb.TruncateTextRequest:
     return projection_pb.TruncateTextRequest(
-        text=text if isinstance(text, bytes) else text.encode(),
+        text=text if isinstance(text, bytes) else messages.lossy(text),
         policy=messages.policy_message(policy),
         formatted=formatted,
     )
@@ -116,3 +116,9 @@ def disposition_of(
         )
         for entry in response.calls
     }
+
+
+def get_tool_call(session_id: str, call: values.CallReference) -> runtime_pb.GetToolCallRequest:
+    return runtime_pb.GetToolCallRequest(
+        session_id=session_id, call=messages.reference_message(call)
+    )

@@ -18,6 +18,15 @@ AbortProgress: TypeAlias = Literal[
 ]
 TeardownState: TypeAlias = Literal["none", "done", "timed_out", "unknown"]
 LifecycleFinish: TypeAlias = Literal["none", "completed", "blocked", "failed", "aborted"]
+CallPhase: TypeAlias = Literal[
+    "waiting_for_readiness",
+    "queued",
+    "pre_hook",
+    "handler",
+    "post_hook",
+    "teardown",
+    "terminal",
+]
 CancelDisposition: TypeAlias = Literal["accepted", "already_terminal", "unknown"]
 ImageDetail: TypeAlias = Literal["auto", "low", "high", "original"]
 
@@ -409,3 +418,14 @@ class CallResult:
     def response_item(self) -> Any:
         """The response item of a direct call, parsed; None after a fatal failure."""
         return None if self.projections is None else self.projections.response_item
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStatus:
+    """One call as an operator sees it: how it stands, or ended. `outcome` None: it is open."""
+
+    call: CallReference
+    dispatch_order: int
+    phase: CallPhase
+    outcome: Outcome | None
+    projections: Projections | None

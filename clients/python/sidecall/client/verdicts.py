@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one hook came to; `verdict` None: it raised. `finished` orders them in time."""
+    """What one hook came to; `verdict` None: it failed. `finished` orders them in time."""
 
     verdict: Verdict | None
     finished: int
@@ -35,17 +35,48 @@ async def ask(hooks: Sequence[Hook], asked: HookInput) -> Verdict | None:
 
     async def run(hook: Hook) -> Answer:
         nonlocal finished
+        verdict: Verdict | None = None
         try:
-            verdict: Verdict | None = await hook.function(asked) or Proceed()
+            verdict = _checked(await hook.function(asked))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # nobody wants the verdict any more
+            log.exception("a hook cancelled itself; the call goes on as if it had not been asked")
         except Exception:
             log.exception("a hook failed; the call goes on as if it had not been asked")
-            verdict = None
         finished += 1
         return Answer(verdict, finished)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(run(hook)) for hook in hooks]
     return combine(asked.point, [task.result() for task in tasks])
+
+
+def _checked(answer: object) -> Verdict:
+    """What a hook answered, as a verdict.
+
+    Raises:
+        TypeError: it is none, or holds what is no text.
+    """
+    if answer is None:
+        return Proceed()
+    match answer:
+        case Proceed(additional_contexts=contexts):
+            texts: list[object] = []
+        case (
+            Rewrite(input_json=text, additional_contexts=contexts)
+            | Block(reason=text, additional_contexts=contexts)
+            | Feedback(message=text, additional_contexts=contexts)
+        ):
+            texts = [text]
+        case _:
+            raise TypeError(f"a hook answers with a verdict or None, not with {answer!r}")
+    if isinstance(contexts, str) or not all(isinstance(one, str) for one in [*texts, *contexts]):
+        raise TypeError(
+            f"a verdict holds texts and a sequence of contexts, which are texts: {answer!r}"
+        )
+    return answer
 
 
 def combine(point: HookPoint, answers: Sequence[Answer]) -> Verdict | None:

@@ -7,6 +7,7 @@ holds a bearer token.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import tempfile
 from collections.abc import Sequence
@@ -100,4 +101,19 @@ class Endpoint:
         ]
         if self.address.startswith("unix:"):
             options.append(("grpc.default_authority", "localhost"))
+        if _is_on_this_machine(self.address):
+            options.append(("grpc.enable_http_proxy", 0))  # a proxy would look on its own machine
         return options
+
+
+def _is_on_this_machine(address: str) -> bool:
+    """Whether a gRPC target is a unix socket or a loopback address."""
+    scheme, _, rest = address.partition(":")
+    if scheme in ("unix", "unix-abstract"):
+        return True
+    host = (rest if scheme in ("dns", "ipv4", "ipv6") else address).rpartition("/")[2]
+    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
