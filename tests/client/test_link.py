@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sidecall.client.link import ACKNOWLEDGE_AFTER_MESSAGES, Link, Place
+from sidecall.client.link import (
+    ACKNOWLEDGE_AFTER_MESSAGES,
+    MAX_FRAMES_PER_MESSAGE,
+    Link,
+    Place,
+)
 from sidecall.v1 import runtime_stream_pb2 as pb
 
 CHUNK = 1000
@@ -64,6 +69,14 @@ def test_a_message_stays_below_the_limit() -> None:
     assert len(messages) > 1
     assert all(message.ByteSize() <= 5000 for message in messages)
     assert sum(len(message.frames) for message in messages) == 12
+
+
+def test_a_message_holds_no_more_frames_than_the_server_takes() -> None:
+    link = Link()
+    link.welcomed(welcome(max_message_bytes=1 << 20))
+    for _ in range(MAX_FRAMES_PER_MESSAGE + 1):
+        link.send(end_turn(""))
+    assert [len(message.frames) for message in out(link)] == [MAX_FRAMES_PER_MESSAGE, 1]
 
 
 def joined(pieces: list[pb.OutputChunk]) -> pb.ClientFrame:
@@ -142,22 +155,39 @@ def test_after_a_gap_the_count_goes_on_where_the_server_says() -> None:
     assert link.receive(heard(9, DRAIN)) == [DRAIN]
 
 
-def test_pieces_of_the_server_are_put_together_across_others() -> None:
-    link = linked()
-    frame = pb.ServerFrame(frame_error=pb.FrameError(message="x" * 2500))
+def pieces_of(frame: pb.ServerFrame, transfer_id: int) -> list[pb.ServerFrame]:
     data = frame.SerializeToString()
-    pieces = [
+    return [
         pb.ServerFrame(
             output_chunk=pb.OutputChunk(
-                transfer_id=1, size_bytes=len(data), data=data[at : at + CHUNK]
+                transfer_id=transfer_id, size_bytes=len(data), data=data[at : at + CHUNK]
             )
         )
         for at in range(0, len(data), CHUNK)
     ]
+
+
+LARGE = pb.ServerFrame(frame_error=pb.FrameError(message="x" * 2500))
+
+
+def test_pieces_of_the_server_are_put_together_across_others() -> None:
+    link = linked()
     got = []
-    for sequence, piece in enumerate(pieces, 1):
+    for sequence, piece in enumerate(pieces_of(LARGE, 1), 1):
         got += link.receive(heard(sequence, piece, DRAIN))
-    assert got == [DRAIN, DRAIN, frame, DRAIN]
+    assert got == [DRAIN, DRAIN, LARGE, DRAIN]
+
+
+def test_a_transfer_that_another_follows_was_given_up_and_holds_no_memory() -> None:
+    link = linked()
+    first, *_ = pieces_of(LARGE, 1)
+    *begun, last = pieces_of(LARGE, 2)
+    assert link.receive(heard(1, first)) == []
+    assert link.incoming_bytes == CHUNK
+    assert link.receive(heard(2, *begun)) == []
+    assert link.incoming_bytes == 2 * CHUNK
+    assert link.receive(heard(3, last)) == [LARGE]
+    assert link.incoming_bytes == 0
 
 
 def test_reading_much_is_acknowledged_with_nothing_else_to_say() -> None:

@@ -113,6 +113,11 @@ class Link:
         """Messages that the server has not acknowledged, and frames that still wait."""
         return len(self._unacknowledged) + len(self._frames) + len(self._pieces)
 
+    @property
+    def incoming_bytes(self) -> int:
+        """Bytes of a frame that has not come whole."""
+        return len(self._incoming.data)
+
     # --- in ---------------------------------------------------------------------------
 
     def welcomed(self, welcome: pb.Welcome) -> None:

@@ -78,21 +78,23 @@ class Endpoint:
     def channel(self) -> grpc.Channel:
         """A channel for blocking code."""
         if self.tls:
-            return grpc.secure_channel(self.address, self._credentials(), self._options())
-        return grpc.insecure_channel(self.address, self._options())
+            return grpc.secure_channel(self.address, self._credentials(), self.options)
+        return grpc.insecure_channel(self.address, self.options)
 
     def aio_channel(self) -> grpc.aio.Channel:
         """A channel for asyncio."""
         if self.tls:
-            return grpc.aio.secure_channel(self.address, self._credentials(), self._options())
-        return grpc.aio.insecure_channel(self.address, self._options())
+            return grpc.aio.secure_channel(self.address, self._credentials(), self.options)
+        return grpc.aio.insecure_channel(self.address, self.options)
 
     def _credentials(self) -> grpc.ChannelCredentials:
         return grpc.ssl_channel_credentials(
             self.root_certificates, self.client_key, self.client_certificate
         )
 
-    def _options(self) -> Sequence[tuple[str, str | int]]:
+    @property
+    def options(self) -> Sequence[tuple[str, str | int]]:
+        """The options of its channels."""
         options: list[tuple[str, str | int]] = [
             ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
             ("grpc.use_local_subchannel_pool", 1),
