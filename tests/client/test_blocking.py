@@ -7,6 +7,7 @@ import os
 import pytest
 from sidecall.client import (
     AlreadyExistsError,
+    CallReference,
     Client,
     ContentItem,
     Custom,
@@ -164,3 +165,10 @@ def test_without_a_word_it_is_where_the_sidecar_listens_by_default(
     if runtime_folder is not None:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime_folder)
     assert Endpoint.find().address == unix_address(default_socket_path(os.environ))
+
+
+def test_a_call_that_is_not_kept_is_not_found(client: Client) -> None:
+    session_id = client.create_session().session_id
+    with pytest.raises(NotFoundError) as unknown:
+        client.get_tool_call(session_id, CallReference("t", "never"))
+    assert unknown.value.reason == "CALL_NOT_FOUND"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from sidecall.client import (
@@ -82,6 +83,52 @@ async def test_a_hook_that_raises_is_as_if_it_had_not_been_asked(
     assert await ask([Hook(PRE, broken), Hook(PRE, silent)], ASKED) == Proceed([])
     assert await ask([Hook(PRE, broken)], ASKED) is None
     assert "oops" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["nonsense", "", 0, Block, Block(5), Proceed([b"x"]), Proceed("context")],  # type: ignore
+)
+async def test_a_hook_that_answers_with_no_verdict_has_failed(
+    answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def wrong(asked: HookInput) -> Any:
+        return answer
+
+    async def right(asked: HookInput) -> Verdict:
+        return Rewrite("1")
+
+    assert await ask([Hook(PRE, wrong)], ASKED) is None
+    assert await ask([Hook(PRE, wrong), Hook(PRE, right)], ASKED) == Rewrite("1", [])
+    assert "a hook failed" in caplog.text
+
+
+async def test_a_hook_that_cancels_itself_leaves_the_others_alone() -> None:
+    async def cancels_itself(asked: HookInput) -> None:
+        raise asyncio.CancelledError
+
+    async def right(asked: HookInput) -> Verdict:
+        return Rewrite("1")
+
+    assert await ask([Hook(PRE, cancels_itself), Hook(PRE, right)], ASKED) == Rewrite("1", [])
+
+
+async def test_hooks_stop_when_nobody_wants_their_verdict_any_more() -> None:
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def held(asked: HookInput) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    asking = asyncio.create_task(ask([Hook(PRE, held)], ASKED))
+    await started.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert stopped.is_set()
 
 
 def test_a_hook_matches_names_and_aliases() -> None:
