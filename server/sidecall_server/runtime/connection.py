@@ -169,7 +169,7 @@ class Connection:
         if numbered is not None:
             ready.append(numbered[1])
             self._unacknowledged = 0
-        session.count_bytes()
+            session.count_bytes()
         if session.outbox.has_room:
             self._room.set()
         return ready

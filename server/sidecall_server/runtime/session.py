@@ -392,9 +392,8 @@ class Session:
         return self._bytes_in_flight
 
     def hold(self, size_bytes: int) -> None:
-        """An open call keeps so much more."""
+        """An open call keeps so much more; counted for all sessions once the message is read."""
         self._bytes_in_flight += size_bytes
-        self.count_bytes()
 
     def count_bytes(self) -> None:
         """Keep the registry's account of all that the session holds, records aside."""
