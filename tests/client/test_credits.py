@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from sidecall.client import (
+    Attachment,
     Completed,
     Hook,
     HookInput,
@@ -33,16 +36,29 @@ async def test_the_end_of_a_turn_goes_behind_its_calls() -> None:
         await ended
 
 
-async def test_a_prompt_has_the_records_of_calls_that_waited_for_credits() -> None:
-    bench = Bench()
+async def test_a_prompt_has_the_records_of_calls_that_waited_for_credits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, asked = Bench(), asyncio.Event()
     async with (
         spawn(executable=SIDECALL, arguments=ONE_CALL) as small,
         attached(small, bench) as agent,
     ):
+        attach = agent.unary.attach
+
+        async def noted(*arguments: Any) -> Attachment:
+            asked.set()
+            return await attach(*arguments)
+
+        monkeypatch.setattr(agent.unary, "attach", noted)
         pending = [agent.dispatch(call(name, "hold")) for name in "ab"]
+        await bench.begun("a")
+        await agent.cancel([])  # nothing that was sent is unacknowledged now
         outputs = [PromptOutput("function", name, "t") for name in "ab"]
         attaching = asyncio.create_task(agent.attach("r", outputs))
-        await bench.begun("a")
+        await agent.cancel([])  # it has begun
+        await agent.cancel([])  # the server has read what it said, and answered it
+        assert not asked.is_set(), "the second call is not recorded yet"
         bench.release("a", "b")
         attachment = await attaching
         assert [output.output_index for output in attachment.outputs] == [0, 1]

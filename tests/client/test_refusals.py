@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from sidecall.client.values import Payload
 from sidecall.v1 import runtime_stream_pb2 as pb
 
 from tests.client.agents import SIDECALL, Bench, attached, call, echo, said
+from tests.client.hole import calls_until, hole_before
 
 LIMITED = ["--max-declarations", "8"]
 
@@ -116,6 +118,30 @@ async def test_a_reconnect_with_a_change_on_its_way_refuses_the_change_only(
             await bad
         await good
         assert said(await agent.call(call("a", "good"))) == "{}"
+
+
+async def test_a_change_that_a_refused_hello_took_back_is_said_again(
+    limited: Endpoint, tmp_path: Path
+) -> None:
+    bench, connections = Bench(), Connections()
+    async with (
+        hole_before(limited, tmp_path) as (hole, near),
+        attached(near, bench, on_connection=connections) as agent,
+    ):
+        await connections.next()
+        hole.is_open = True
+        good = agent.update_tools([Tool("good", bench.hold)])
+        bad = agent.update_tools(too_many())
+        first = agent.dispatch(call("a", "good"))
+        await calls_until(limited, agent.session_id, "call_started", 1)
+        hole.cut()  # the server has read all of it, and the agent knows nothing
+        await connections.next()
+        await good
+        with pytest.raises(LimitError):
+            await bad
+        bench.release("a", "b")
+        assert said(await first) == "held a"
+        assert said(await agent.call(call("b", "good"))) == "held b"
 
 
 async def test_connections_that_do_not_last_come_back_ever_more_slowly(

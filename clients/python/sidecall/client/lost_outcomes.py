@@ -20,7 +20,7 @@ QUIET_SECONDS = 1.0
 _MOST_WAITS = 10
 """Times that quiet is waited for."""
 
-_RETRY_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 """After a question that was not answered."""
 
 
@@ -50,6 +50,11 @@ class LostOutcomes:
         if self._task is not None:
             self._task.cancel()
 
+    async def settled(self) -> None:
+        """Wait until all that was asked is answered."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
     async def _settle(self, session_id: str, calls: Sequence[PendingCall]) -> None:
         try:
             await self._barrier()  # it has read all dispatches: what it does not know has ended
@@ -71,7 +76,7 @@ class LostOutcomes:
                 return error.reason == "CALL_NOT_FOUND"
             except SidecallError as error:
                 log.warning("asking what became of a call failed: %s", error)
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
         return False
 
     async def _quiet(self) -> None:
