@@ -56,7 +56,7 @@ async def test_a_prompt_has_the_records_of_calls_that_waited_for_credits(
         await agent.cancel([])  # nothing that was sent is unacknowledged now
         outputs = [PromptOutput("function", name, "t") for name in "ab"]
         attaching = asyncio.create_task(agent.attach("r", outputs))
-        await agent.cancel([])  # it has begun
+        await agent.unary.server_version()  # it has begun
         await agent.cancel([])  # the server has read what it said, and answered it
         assert not asked.is_set(), "the second call is not recorded yet"
         bench.release("a", "b")
