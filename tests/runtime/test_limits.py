@@ -303,6 +303,16 @@ async def test_answers_that_wait_for_a_verdict_are_refused_beyond_the_bytes() ->
 
 
 @by_hand
+async def test_an_answer_that_waits_for_nobody_needs_no_room() -> None:
+    peer = await Peer(new_sessions(max_bytes_in_flight=1000)).attach(
+        [ECHO], [hook(HookPoint.POST_TOOL_USE, "another")]
+    )
+    await peer.dispatch(call("a"))
+    await peer.answer("a", size_bytes=5000)
+    assert peer.ended_calls() == ["a"]
+
+
+@by_hand
 async def test_the_rest_of_a_refused_transfer_is_dropped_without_a_word() -> None:
     peer = await Peer(new_sessions(max_bytes_in_flight=1000)).attach([ECHO])
     for _ in range(3):
@@ -311,17 +321,6 @@ async def test_the_rest_of_a_refused_transfer_is_dropped_without_a_word() -> Non
     assert peer.session.transfers.held_bytes == 0
     await peer.send(Chunk(1, 2400, b"x" * 800))
     assert peer.session.transfers.held_bytes == 800, "the number may be used again"
-
-
-@by_hand
-async def test_a_process_that_begins_anew_does_not_go_on_with_transfers() -> None:
-    peer = await Peer(new_sessions()).attach([ECHO])
-    await peer.dispatch(call("a"))
-    await peer.send(Chunk(1, 20, b"x" * 10))
-    await peer.lose()
-    peer.received = 0
-    await peer.again([ECHO])
-    assert peer.session.transfers.held_bytes == 0
 
 
 @by_hand

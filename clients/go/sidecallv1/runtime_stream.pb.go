@@ -314,7 +314,7 @@ type ConnectRequest struct {
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// The highest sequence seen from the server.
 	Acknowledged uint64 `protobuf:"varint,2,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
-	// In order.
+	// In order; at most 4,096.
 	Frames        []*ClientFrame `protobuf:"bytes,3,rep,name=frames,proto3" json:"frames,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

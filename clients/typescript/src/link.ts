@@ -20,6 +20,9 @@ export const ACKNOWLEDGE_AFTER_MESSAGES = 64;
 /** Likewise by their size: the server keeps them until then. */
 export const ACKNOWLEDGE_AFTER_BYTES = 1 << 20;
 
+/** How many frames one message holds at most: the server reads it at one go. */
+export const MAX_FRAMES_PER_MESSAGE = 64;
+
 const MESSAGE_OVERHEAD_BYTES = 64;
 const FRAME_OVERHEAD_BYTES = 64;
 
@@ -216,7 +219,8 @@ export class Link {
       let pieceTaken = false;
       for (const { bytes, isPiece, place } of queue) {
         const cost = bytes.length + FRAME_OVERHEAD_BYTES;
-        if ((isPiece && pieceTaken) || (cost > room && frames.length > 0)) {
+        const full = frames.length >= MAX_FRAMES_PER_MESSAGE || (cost > room && frames.length > 0);
+        if (full || (isPiece && pieceTaken)) {
           break;
         }
         place?.add(sequence, frames.length);

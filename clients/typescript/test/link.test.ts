@@ -8,7 +8,7 @@ import {
   ResumeOutcome,
   Welcome,
 } from "../src/gen/sidecall/v1/runtime_stream.js";
-import { Link, Place } from "../src/link.js";
+import { Link, MAX_FRAMES_PER_MESSAGE, Place } from "../src/link.js";
 
 const MESSAGE_BYTES = 2500;
 const CHUNK_BYTES = 1000;
@@ -125,6 +125,18 @@ test("the pieces make the frame again", () => {
     return piece.value.data;
   });
   assert.deepEqual(Buffer.concat(pieces), Buffer.from(frame));
+});
+
+test("a message holds a bounded number of frames", () => {
+  const link = linkWith({ maxMessageBytes: 1_000_000n });
+  for (let number = 0; number < 2 * MAX_FRAMES_PER_MESSAGE + 1; number += 1) {
+    link.send(frameOf("x", 1), "ordered");
+  }
+  const counts: number[] = [];
+  for (let bytes = link.nextMessage(); bytes !== undefined; bytes = link.nextMessage()) {
+    counts.push(ConnectRequest.decode(bytes).frames.length);
+  }
+  assert.deepEqual(counts, [MAX_FRAMES_PER_MESSAGE, MAX_FRAMES_PER_MESSAGE, 1]);
 });
 
 test("a frame error finds what it is about", () => {

@@ -203,21 +203,18 @@ class Call:
         self._feed(InvocationWritten())
 
     def handler_answered(self, frame: HandlerResult) -> None:
-        """The handler's answer; fenced by its token, so it is this invocation's."""
-        result = frame.result
+        """The handler's answer; fenced by its token, so it is this invocation's.
+
+        Raises:
+            ResourceExhausted: it would wait for a verdict, and there is no room (BUFFER_LIMIT).
+        """
+        event = self._answer(frame)
         if self.phase is Phase.HANDLER:
             self.handler_ended_at = self._session.clock()
             self.result_bytes = frame.size_bytes
             self._hold(frame.size_bytes)
             self._session.observer.handler_answered(self._session, self)
-        if isinstance(result, RespondToModel):
-            self._feed(HandlerFailed(result.message))
-        elif isinstance(result, FatalError):
-            self._feed(HandlerFatal(result.message))
-        elif isinstance(result, UnhandledError):
-            self._feed(HandlerBroke(result.message))
-        else:
-            self._feed(self._returned(result))
+        self._feed(event)
 
     def hook_answered(self, frame: HookVerdict) -> None:
         """The hooks' verdict; fenced by its token."""
@@ -356,6 +353,19 @@ class Call:
     def _hold(self, size_bytes: int) -> None:
         self.held_bytes += size_bytes
         self._session.hold(size_bytes)
+
+    def _answer(self, frame: HandlerResult) -> Event:
+        result = frame.result
+        if isinstance(result, RespondToModel):
+            return HandlerFailed(result.message)
+        if isinstance(result, FatalError):
+            return HandlerFatal(result.message)
+        if isinstance(result, UnhandledError):
+            return HandlerBroke(result.message)
+        returned = self._returned(result)
+        if returned.post_hook:
+            self._session.require_room(frame.size_bytes)
+        return returned
 
     def _returned(self, output: ToolOutput) -> HandlerReturned:
         projection = Projection(self.state.call, output)

@@ -214,8 +214,6 @@ class Connection:
                     "another attachment took the session over", reason=Reason.TAKEN_OVER
                 )
             )
-        if not hello.last_sequence_received and session.outbox.last_sequence:
-            session.transfers.clear()  # another process, or one that forgot: it begins anew
         outcome, self._replay = session.outbox.resume(hello.last_sequence_received)
         if not session.was_attached:
             outcome = ResumeOutcome.NEW

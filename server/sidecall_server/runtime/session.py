@@ -264,8 +264,6 @@ class Session:
         """
         call = self._invocations.get(frame.invocation_token)
         if call is not None:
-            if call.phase is Phase.HANDLER and self.has_hooks(HookPoint.POST_TOOL_USE):
-                self._require_room(frame.size_bytes)  # it may wait for a verdict
             call.handler_answered(frame)
         else:
             self._late_or_unknown(frame.invocation_token)
@@ -280,7 +278,7 @@ class Session:
         call = self._hook_invocations.get(frame.hook_token)
         if call is not None:
             if frame.additional_contexts:
-                self._require_room(frame.size_bytes)
+                self.require_room(frame.size_bytes)
             call.hook_answered(frame)
         else:
             self._late_or_unknown(frame.hook_token)
@@ -662,9 +660,10 @@ class Session:
                     subject=subject,
                     retry_after_seconds=1.0,
                 )
-        self._require_room(frame.size_bytes)
+        self.require_room(frame.size_bytes)
 
-    def _require_room(self, size_bytes: int) -> None:
+    def require_room(self, size_bytes: int) -> None:
+        """Raises ResourceExhausted where open calls may not hold so much more (BUFFER_LIMIT)."""
         limit = self.limits.max_bytes_in_flight
         if self._bytes_in_flight + size_bytes > limit:
             raise ResourceExhausted(

@@ -201,7 +201,7 @@ class ConnectRequest(_message.Message):
     """The highest sequence seen from the server."""
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClientFrame]:
-        """In order."""
+        """In order; at most 4,096."""
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ export interface ConnectRequest {
   sequence: bigint;
   /** The highest sequence seen from the server. */
   acknowledged: bigint;
-  /** In order. */
+  /** In order; at most 4,096. */
   frames: ClientFrame[];
 }
 
