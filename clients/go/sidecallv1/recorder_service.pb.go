@@ -443,7 +443,7 @@ type AttachExecutedToolCallsRequest struct {
 	// needs a new name. Required. A session remembers its last eight.
 	SamplingRequestId string `protobuf:"bytes,2,opt,name=sampling_request_id,json=samplingRequestId,proto3" json:"sampling_request_id,omitempty"`
 	// The outputs of the prompt, in its order, without anything that is not a tool's output. With a
-	// base only those after the ones that stay.
+	// base only those after the ones that stay. At most 32,768.
 	Outputs []*PromptOutput `protobuf:"bytes,3,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	// The turn of the model request; its end forgets the request. Empty: not known.
 	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`

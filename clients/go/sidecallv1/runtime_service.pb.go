@@ -980,7 +980,7 @@ func (x *OutlineOutput) GetServerExecuted() bool {
 // The outline of a prompt: its calls and outputs in order, without content.
 type NormalizePromptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entries. Everything that is neither call nor output is left out.
+	// The entries; at most 32,768. Everything that is neither call nor output is left out.
 	Entries       []*OutlineEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

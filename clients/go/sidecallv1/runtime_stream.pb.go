@@ -2355,7 +2355,7 @@ func (*CancelTarget_All) isCancelTarget_Target() {}
 // Some calls.
 type CallReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The calls.
+	// The calls; at most 4,096.
 	Calls         []*CallReference `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -258,7 +258,7 @@ class AttachExecutedToolCallsRequest(_message.Message):
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptOutput]:
         """The outputs of the prompt, in its order, without anything that is not a tool's output. With a
-        base only those after the ones that stay.
+        base only those after the ones that stay. At most 32,768.
         """
 
     @_builtins.property

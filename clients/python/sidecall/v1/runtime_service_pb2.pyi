@@ -501,7 +501,7 @@ class NormalizePromptRequest(_message.Message):
     ENTRIES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___OutlineEntry]:
-        """The entries. Everything that is neither call nor output is left out."""
+        """The entries; at most 32,768. Everything that is neither call nor output is left out."""
 
     def __init__(
         self,

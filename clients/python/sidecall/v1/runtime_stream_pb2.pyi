@@ -1112,7 +1112,7 @@ class CallReferences(_message.Message):
     CALLS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def calls(self) -> _containers.RepeatedCompositeFieldContainer[_call_outcome_pb2.CallReference]:
-        """The calls."""
+        """The calls; at most 4,096."""
 
     def __init__(
         self,

@@ -116,7 +116,7 @@ export interface AttachExecutedToolCallsRequest {
   samplingRequestId: string;
   /**
    * The outputs of the prompt, in its order, without anything that is not a tool's output. With a
-   * base only those after the ones that stay.
+   * base only those after the ones that stay. At most 32,768.
    */
   outputs: PromptOutput[];
   /** The turn of the model request; its end forgets the request. Empty: not known. */

@@ -215,7 +215,7 @@ export interface OutlineOutput {
 
 /** The outline of a prompt: its calls and outputs in order, without content. */
 export interface NormalizePromptRequest {
-  /** The entries. Everything that is neither call nor output is left out. */
+  /** The entries; at most 32,768. Everything that is neither call nor output is left out. */
   entries: OutlineEntry[];
 }
 

@@ -446,7 +446,7 @@ export interface CancelTarget {
 
 /** Some calls. */
 export interface CallReferences {
-  /** The calls. */
+  /** The calls; at most 4,096. */
   calls: CallReference[];
 }
 
