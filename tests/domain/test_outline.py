@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sidecall_server.domain.errors import FailedPrecondition, InvalidArgument, Reason
+from sidecall_server.domain.limits import MAX_LIST_ITEMS
 from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
 from sidecall_server.domain.values import PayloadKind
 
@@ -71,3 +72,20 @@ def test_a_prompt_that_is_told_again_is_the_same() -> None:
     assert (len(outline), outline.prompt) == (1, 1)
     outline.take([output], PromptBase(1, 1))
     assert (len(outline), outline.prompt) == (2, 2)
+
+
+def test_a_prompt_cannot_grow_without_bound() -> None:
+    outline, output = Outline(), PromptOutput(PayloadKind.FUNCTION, "a")
+    outline.take([output] * MAX_LIST_ITEMS, None)
+    with pytest.raises(InvalidArgument):
+        outline.take([output], PromptBase(1, MAX_LIST_ITEMS))
+    outline.take([output], PromptBase(1, MAX_LIST_ITEMS - 1))
+
+
+def test_what_left_the_prompt_is_forgotten() -> None:
+    outline = Outline()
+    outline.take([PromptOutput(PayloadKind.FUNCTION, f"{number}") for number in range(100)], None)
+    assert outline.positions_of(["7"]) == [7]
+    outline.take([], None)
+    assert outline.positions_of(["7"]) == []
+    assert (outline.held_bytes, len(outline._positions)) == (0, 0)

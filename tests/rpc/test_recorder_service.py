@@ -257,3 +257,12 @@ async def test_a_base_cannot_keep_more_outputs_than_it_has(live: Live, session_i
         asked = _asked(session_id, base=base)
         refusal = await refused(live.recorder.AttachExecutedToolCalls(asked))
         assert refusal.fields == [field]
+
+
+async def test_a_prompt_of_another_session_is_no_base(live: Live, session_id: str) -> None:
+    other = (await live.session.CreateSession(session_pb.CreateSessionRequest())).session.session_id
+    first = await _attach(live, session_id, "a")
+    await _attach(live, other, "a")
+    asked = _asked(other, base=_base(first, 1))
+    refusal = await refused(live.recorder.AttachExecutedToolCalls(asked))
+    assert refusal.reason == "PROMPT_BASE_MISMATCH"

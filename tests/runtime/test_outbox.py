@@ -10,18 +10,26 @@ from hypothesis import strategies as st
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.frames import (
     AbortHandler,
+    Block,
     CallCompleted,
+    CallReference,
+    CancelCalls,
+    CancelTarget,
     Chunk,
     Envelope,
+    FrameError,
+    Hello,
+    HookVerdict,
     InvokeHandler,
     InvokeHook,
     ResumeOutcome,
 )
-from sidecall_server.domain.outcome import Aborted, AbortProgress
+from sidecall_server.domain.outcome import Aborted, AbortProgress, ModelFailure
+from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload
 from sidecall_server.runtime.outbox import Outbox
 
-from tests.runtime.clock import advance, by_hand
+from tests.runtime.clock import advance, by_hand, settle
 from tests.runtime.peer import Peer, PickleCodec, call, hook, new_sessions, tool
 
 CHUNK_BYTES = 1000
@@ -232,3 +240,86 @@ async def test_a_gap_does_not_start_a_handler_s_time_anew() -> None:
     await peer.answer("a")
     (completed,) = peer.of(CallCompleted)
     assert completed.durations.handler == 3
+
+
+def test_one_large_frame_is_in_pieces_at_a_time() -> None:
+    outbox = new_outbox([])
+    data = pickle.dumps(invocation("large", 3000))
+    for _ in range(100):
+        outbox.send(bytes(bytearray(data)))
+    outbox.next_message(0)
+    assert len(outbox._pieces) < 10
+
+
+@by_hand
+async def test_an_ended_call_that_is_asked_for_again_and_again_is_told_once() -> None:
+    peer = await Peer(new_sessions()).attach([tool("echo")])
+    await peer.dispatch(call("a"))
+    await peer.answer("a")
+    await peer.dispatch(*[call("a")] * 50)
+    assert peer.ended_calls() == ["a", "a"]
+
+
+@by_hand
+async def test_an_abort_never_overtakes_the_invocation_that_is_told_anew() -> None:
+    peer = await Peer(new_sessions(max_replay_bytes=1, max_chunk_bytes=1000)).attach(
+        [tool("echo")], acknowledges=False
+    )
+    await peer.dispatch(call("a", payload=LARGE))
+    assert peer.invoked() == ["a"]
+    await peer.lose()
+    peer.frames.clear()
+    peer.received = 0
+    peer.open(acknowledges=False)
+    assert peer.welcome is not None
+    hello = Hello(
+        (1,),
+        peer.welcome.session_id,
+        peer.welcome.resume_token,
+        0,
+        SessionOptions(),
+        (tool("echo"),),
+        (),
+        "test",
+    )
+    target = CancelTarget(calls=(CallReference("turn", "a"),))
+    peer.connection.receive(pickle.dumps(Envelope(0, 0, [pickle.dumps(hello)])))
+    peer.raw(peer.sequence + 1, CancelCalls(9, target))
+    await settle()
+    assert not peer.of(InvokeHandler)
+    assert len(peer.of(AbortHandler)) == len(peer.of(CallCompleted)) == 1
+
+
+@by_hand
+async def test_a_hook_that_runs_is_told_to_stop_though_its_frame_waits_to_be_told_anew() -> None:
+    before = hook(HookPoint.PRE_TOOL_USE)
+    peer = await Peer(new_sessions(max_replay_bytes=1)).attach(
+        [tool("echo")], [before], acknowledges=False
+    )
+    await peer.dispatch(call("a"))
+    await peer.lose()
+    session = peer.session
+    asked = session.open_calls[CallReference("turn", "a")].hook
+    assert asked is not None
+    session.outbox.send(asked)
+    session.cancel(CancelTarget())
+    peer.frames.clear()
+    peer.received = 0
+    await peer.again([tool("echo")], [before])
+    assert not peer.of(InvokeHook)
+    assert len(peer.of(AbortHandler)) == 1
+
+
+@by_hand
+async def test_a_block_counts_though_there_is_no_room_for_its_texts() -> None:
+    peer = await Peer(new_sessions(max_bytes_in_flight=300)).attach(
+        [tool("echo")], [hook(HookPoint.PRE_TOOL_USE)]
+    )
+    await peer.dispatch(call("a"))
+    (asked,) = peer.of(InvokeHook)
+    await peer.send(HookVerdict(asked.hook_token, Block("no"), ("x" * 4000,), 4000))
+    assert not peer.of(FrameError)
+    assert not peer.invoked()
+    (completed,) = peer.of(CallCompleted)
+    assert completed.additional_contexts == ()
+    assert isinstance(completed.outcome.result, ModelFailure)

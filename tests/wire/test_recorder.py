@@ -66,7 +66,7 @@ def test_what_was_read_before_is_the_same_again(monkeypatch: pytest.MonkeyPatch)
     first = reader.read(data[:2], "outputs")
     again = reader.read(data, "outputs")
     assert [one is other for one, other in zip(first, again, strict=False)] == [True, True]
-    monkeypatch.setattr(recorder, "MAX_KNOWN_OUTPUTS", 2)
+    monkeypatch.setattr(recorder, "MAX_KNOWN_BYTES", 20)
     assert reader.read([b"\x08\x02", *data], "outputs")[1:] == again
     assert len(reader._known) == 4, "and no more"
 
@@ -89,7 +89,7 @@ def test_the_request_is_read_as_its_proto_says() -> None:
         outputs=[pb.PromptOutput(kind=_CUSTOM, call_id="c")],
         turn_id="t",
         formats=[pb.EXECUTED_TOOL_CALL_FORMAT_JSON],
-        base=pb.PromptBase(prompt_token=b"\0" * 7 + b"\5", kept_outputs=3),
+        base=pb.PromptBase(prompt_token=b"key" + b"\0" * 7 + b"\5", kept_outputs=3),
     )
     assert {field.name for field, _ in request.ListFields()} == set(
         pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name
@@ -98,5 +98,6 @@ def test_the_request_is_read_as_its_proto_says() -> None:
     assert (read.session_id, read.sampling_request_id, read.turn_id) == ("s", "r", "t")
     assert list(read.outputs) == [request.outputs[0].SerializeToString()]
     assert list(read.formats) == [2]
-    assert read_base(read.base, "base") == PromptBase(5, 3)
+    assert read_base(read.base, "base", b"key") == PromptBase(5, 3)
+    assert read_base(read.base, "base", b"kez") == PromptBase(0, 3)
     assert read.SerializeToString() == request.SerializeToString()

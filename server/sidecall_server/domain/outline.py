@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sidecall_server.domain.errors import FailedPrecondition, InvalidArgument, Reason
-from sidecall_server.domain.values import PayloadKind
+from sidecall_server.domain.limits import MAX_LIST_ITEMS
+from sidecall_server.domain.values import PayloadKind, utf8_size
 
 OUTPUT_OVERHEAD_BYTES = 160
 """What an output costs in memory beside its ids, roughly."""
@@ -56,7 +57,7 @@ class Outline:
 
         Raises:
             FailedPrecondition: the base is not the prompt that is held (PROMPT_BASE_MISMATCH).
-            InvalidArgument: it has not as many outputs.
+            InvalidArgument: it has not as many outputs, or the prompt would have too many.
         """
         if base is None:
             kept = _common_start(self._outputs, outputs)
@@ -64,9 +65,16 @@ class Outline:
         else:
             self._check(base)
             kept = base.kept_outputs
+            if kept + len(outputs) > MAX_LIST_ITEMS:
+                raise InvalidArgument.of(
+                    "outputs", f"make a prompt of more than {MAX_LIST_ITEMS} outputs"
+                )
         for output in reversed(self._outputs[kept : self._indexed]):
             if output.call_id is not None:
-                self._positions[output.call_id].pop()
+                positions = self._positions[output.call_id]
+                positions.pop()
+                if not positions:
+                    del self._positions[output.call_id]
         self._indexed = min(self._indexed, kept)
         self.held_bytes += sum(map(_size_bytes, outputs))
         self.held_bytes -= sum(map(_size_bytes, self._outputs[kept:]))
@@ -113,4 +121,4 @@ def _common_start(one: Sequence[PromptOutput], other: Sequence[PromptOutput]) ->
 
 
 def _size_bytes(output: PromptOutput) -> int:
-    return OUTPUT_OVERHEAD_BYTES + sum(len(text) for text in output[1:] if text is not None)
+    return OUTPUT_OVERHEAD_BYTES + sum(utf8_size(text) for text in output[1:] if text is not None)

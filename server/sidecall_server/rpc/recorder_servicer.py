@@ -80,12 +80,11 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
             formats = read_formats(request.formats, "formats")
-        with problems:
-            base = read_base(request.base, "base")
         problems.check()
         session = find_session(self._sessions, request.session_id, context)
+        base = read_base(request.base, "base", session.prompt_key)
         attachment = session.attach(outputs, sampling_request_id, turn_id, base=base)
-        return write_attachment(attachment, session.recorder, formats)
+        return write_attachment(attachment, session.recorder, formats, session.prompt_key)
 
 
 def add_recorder(server: grpc.aio.Server, sessions: Sessions) -> None:

@@ -172,7 +172,8 @@ class Call:
         self.state = self.state._replace(call=bare, contexts=())
         self.completed = self.projection = self.invocation = self.hook = self.feedback = None
         # its texts stand in the outcome, too
-        self.held_bytes = ENDED_CALL_BYTES + 2 * len(self.completed_data)
+        self.held_bytes = ENDED_CALL_BYTES + len(bare.tool_name.flat)
+        self.held_bytes += 2 * len(self.completed_data)
 
     # --- what happens to it -----------------------------------------------------------
 
@@ -311,7 +312,8 @@ class Call:
     def _abort_work(self) -> None:
         work = self.hook or self.invocation
         assert work is not None, "hook or handler runs"
-        if self.hook is not None and self.phase is Phase.TERMINAL and self._session.withdraw(work):
+        was_told = not self._session.withdraw(work) or self._hook_timer is not None
+        if self.hook is not None and self.phase is Phase.TERMINAL and not was_told:
             return
         waiting = self.phase is Phase.TEARDOWN
         token = work.hook_token if isinstance(work, InvokeHook) else work.invocation_token
@@ -323,7 +325,7 @@ class Call:
                 waiting,
                 self.teardown_seconds if waiting else 0.0,
             ),
-            control=not self._session.outbox.waits(work),
+            control=True,
         )
 
     def _start_teardown_timer(self) -> None:
@@ -413,8 +415,10 @@ class Call:
         """Fails open (F10)."""
         hook = self.hook
         assert hook is not None, "the timer runs while a hook does"
+        self._session.withdraw(hook)  # told anew after a gap
         self._session.send(
-            AbortHandler(hook.hook_token, self.reference, AbortReason.TIMED_OUT, False, 0.0)
+            AbortHandler(hook.hook_token, self.reference, AbortReason.TIMED_OUT, False, 0.0),
+            control=True,
         )
         self.hook_answered(HookVerdict(hook.hook_token, HookFailed("timed out"), ()))
 

@@ -402,6 +402,7 @@ def _verdict(connection: Connection, session: Session, frame: HookVerdict) -> No
 
 def _cancel(connection: Connection, session: Session, frame: CancelCalls) -> None:
     result = CancelResult(frame.cancel_id, tuple(session.cancel(frame.target)))
+    session.require_reader()
     session.send(result, control=True)
 
 

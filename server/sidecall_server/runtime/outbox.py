@@ -32,6 +32,9 @@ from sidecall_server.domain.frames import (
 MAX_BACKLOG: Final = 4096
 """Frames that may wait to be written."""
 
+ENTRY_BYTES: Final = 200
+"""What a message that is kept takes in memory beside its bytes, roughly."""
+
 Queued: TypeAlias = ServerFrame | bytes
 """A frame that waits; outcomes and answers as the bytes they go out as."""
 
@@ -217,9 +220,9 @@ class Outbox:
             return
         self.acknowledged = sequence
         while self._ring and self._ring[0].sequence <= sequence:
-            self._ring_bytes -= len(self._ring.popleft().data)
+            self._ring_bytes -= ENTRY_BYTES + len(self._ring.popleft().data)
         while self._answers and self._answers[0][0] <= sequence:
-            self._answer_bytes -= len(self._answers.popleft()[1])
+            self._answer_bytes -= ENTRY_BYTES + len(self._answers.popleft()[1])
 
     def resume(self, last_received: int) -> tuple[ResumeOutcome, list[bytes]]:
         """What a client that has seen so much has to get again.
@@ -249,11 +252,12 @@ class Outbox:
         while self._frames:
             frame = self._frames[0]
             data = frame if isinstance(frame, bytes) else self._codec.encode(frame)
-            if frames and room < len(data) <= self._max_chunk_bytes:
-                return
+            is_large = len(data) > self._max_chunk_bytes
+            if self._pieces if is_large else frames and room < len(data):
+                return  # one large frame is in pieces at a time
             self._frames.popleft()
             self._waiting_bytes -= _held_bytes(frame)
-            if len(data) > self._max_chunk_bytes:
+            if is_large:
                 self._cut(frame, data)
                 continue
             frames.append(data)
@@ -286,21 +290,21 @@ class Outbox:
 
     def _keep(self, message: _Message) -> None:
         self._ring.append(message)
-        self._ring_bytes += len(message.data)
+        self._ring_bytes += ENTRY_BYTES + len(message.data)
         limit = 0 if self._memory_is_scarce() else self._max_replay_bytes
         while self._ring_bytes > limit:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         message = self._ring.popleft()
-        self._ring_bytes -= len(message.data)
+        self._ring_bytes -= ENTRY_BYTES + len(message.data)
         for data in message.said_once:
             self._answers.append((message.sequence, data))
-            self._answer_bytes += len(data)
+            self._answer_bytes += ENTRY_BYTES + len(data)
         scarce = self._memory_is_scarce()
         limit = self._max_replay_bytes if scarce else self._max_waiting_bytes
         while self._answer_bytes > limit:
-            self._answer_bytes -= len(self._answers.popleft()[1])
+            self._answer_bytes -= ENTRY_BYTES + len(self._answers.popleft()[1])
 
 
 class _Piece(NamedTuple):

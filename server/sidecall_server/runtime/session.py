@@ -138,6 +138,8 @@ class Session:
         self._invocations: dict[bytes, Call] = {}
         self._hook_invocations: dict[bytes, Call] = {}
         self._token_prefix = secrets.token_bytes(8)
+        self.prompt_key = secrets.token_bytes(8)
+        """Tells its prompts from those of other sessions."""
         self._tokens_issued = 0
         self._dispatched = 0
         self._bytes_in_flight = 0
@@ -273,15 +275,23 @@ class Session:
 
         Raises:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
-            ResourceExhausted: there is no room for its texts (BUFFER_LIMIT).
         """
         call = self._hook_invocations.get(frame.hook_token)
         if call is not None:
-            if frame.additional_contexts:
-                self.require_room(frame.size_bytes)
-            call.hook_answered(frame)
+            call.hook_answered(self._with_room(frame))
         else:
             self._late_or_unknown(frame.hook_token)
+
+    def _with_room(self, frame: HookVerdict) -> HookVerdict:
+        """A verdict counts whatever there is room for; its texts go where there is none."""
+        if frame.additional_contexts:
+            try:
+                self.require_room(frame.size_bytes)
+            except ResourceExhausted as error:
+                self.observer.limit_refused(error.subject)
+                log.warning("no room for a hook's texts", extra={"session_id": self.id})
+                return frame._replace(additional_contexts=(), size_bytes=0)
+        return frame
 
     def torn_down(self, invocation_token: bytes) -> None:
         """Take the end of a teardown; one that nobody waits for changes nothing.
@@ -622,8 +632,9 @@ class Session:
                 resource_type="sidecall.v1.ToolCall",
                 resource_name=f"{self.id}/{frame.call.turn_id}/{frame.call.call_id}",
             )
+        self.require_reader()
         self.send(CallAccepted(known.reference, known.dispatch_order, known.phase, duplicate=True))
-        if known.completed_data:
+        if known.completed_data and not self.outbox.waits(known.completed_data):
             self.outbox.send(known.completed_data)
 
     def _encode_completed(self, completed: CallCompleted) -> bytes:
@@ -661,6 +672,15 @@ class Session:
                     retry_after_seconds=1.0,
                 )
         self.require_room(frame.size_bytes)
+
+    def require_reader(self) -> None:
+        """Raises ResourceExhausted where the agent leaves too much unread (BUFFER_LIMIT)."""
+        if self.outbox.full:
+            raise ResourceExhausted(
+                "too much waits to be read; read it, then ask again",
+                reason=Reason.BUFFER_LIMIT,
+                subject="max_bytes_in_flight",
+            )
 
     def require_room(self, size_bytes: int) -> None:
         """Raises ResourceExhausted where open calls may not hold so much more (BUFFER_LIMIT)."""

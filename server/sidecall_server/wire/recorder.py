@@ -10,7 +10,6 @@ from google.protobuf.message import DecodeError, Message
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
-from sidecall_server.domain.limits import MAX_LIST_ITEMS
 from sidecall_server.domain.outline import PromptBase, PromptOutput
 from sidecall_server.domain.recorder import Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
@@ -30,10 +29,10 @@ _FORMATS: Final[Mapping[int, str]] = {
     pb.EXECUTED_TOOL_CALL_FORMAT_JSON: "json",
 }
 ALL_FORMATS: Final = frozenset(_FORMATS)
-_TOKEN_BYTES: Final = 8
+_NUMBER_BYTES: Final = 8
 
-MAX_KNOWN_OUTPUTS: Final = 2 * MAX_LIST_ITEMS
-"""Outputs that are remembered: of usual ids about 20 MiB."""
+MAX_KNOWN_BYTES: Final = 4 << 20
+"""Serialised outputs that are remembered; as objects they take about six times as much."""
 
 
 def _request_class() -> type[Message]:
@@ -78,6 +77,7 @@ class OutputReader:
 
     def __init__(self) -> None:
         self._known: dict[bytes, PromptOutput] = {}
+        self._known_bytes = 0
 
     def read(self, serialised: Sequence[bytes], path: str) -> list[PromptOutput]:
         """The outputs, in order."""
@@ -86,8 +86,10 @@ class OutputReader:
             return [known[data] for data in bounded(serialised, path)]
         except KeyError:
             pass
-        if len(known) + len(serialised) > MAX_KNOWN_OUTPUTS:
+        self._known_bytes += sum(map(len, serialised))  # an upper bound: some are known
+        if self._known_bytes > MAX_KNOWN_BYTES:
             known.clear()
+            self._known_bytes = sum(map(len, serialised))
         problems = Problems()
         for index, data in enumerate(serialised):
             if data not in known:
@@ -123,8 +125,11 @@ def _read_output(data: bytes, path: str) -> PromptOutput:
     return PromptOutput(kind, *ids)
 
 
-def read_base(serialised: Sequence[bytes], path: str) -> PromptBase | None:
-    """The prompt that another one goes on from; None: none is said."""
+def read_base(serialised: Sequence[bytes], path: str, prompt_key: bytes) -> PromptBase | None:
+    """The prompt that another one goes on from; None: none is said.
+
+    `prompt_key`: what the tokens of the session's prompts begin with.
+    """
     if not serialised:
         return None
     try:
@@ -133,8 +138,9 @@ def read_base(serialised: Sequence[bytes], path: str) -> PromptBase | None:
         raise InvalidArgument.of(path, "is not a PromptBase") from None
     if not message.prompt_token:
         raise missing(f"{path}.prompt_token")
-    known = len(message.prompt_token) == _TOKEN_BYTES
-    prompt = int.from_bytes(message.prompt_token, "big") if known else 0
+    number = message.prompt_token.removeprefix(prompt_key)
+    known = len(number) == _NUMBER_BYTES and number != message.prompt_token
+    prompt = int.from_bytes(number, "big") if known else 0
     return PromptBase(prompt, message.kept_outputs)
 
 
@@ -151,7 +157,7 @@ def read_formats(numbers: Sequence[int], path: str) -> frozenset[int]:
 
 
 def write_attachment(
-    attachment: Attachment, recorder: KnownRecorder, formats: frozenset[int]
+    attachment: Attachment, recorder: KnownRecorder, formats: frozenset[int], prompt_key: bytes
 ) -> pb.AttachExecutedToolCallsResponse:
     """The records of a prompt, in the forms that are wanted."""
     typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
@@ -159,7 +165,7 @@ def write_attachment(
     response = pb.AttachExecutedToolCallsResponse(
         attached=attachment.attached,
         recorder_sizes=write_recorder_sizes(recorder),
-        prompt_token=attachment.prompt.to_bytes(_TOKEN_BYTES, "big"),
+        prompt_token=prompt_key + attachment.prompt.to_bytes(_NUMBER_BYTES, "big"),
     )
     add = response.outputs.add  # in place: outputs that are made first are copied
     for item in attachment.items:
