@@ -24,6 +24,7 @@ MAX_CHUNK_BYTES: Final = 1 << 16
 MAX_CALLS_IN_FLIGHT: Final = 48
 
 SERVER_FLAGS: Final = (
+    "--max-retained-bytes=67108864",  # every ended call is listed at the end
     "--drain-seconds=2",
     "--heartbeat-interval-seconds=1",
     f"--heartbeat-timeout-seconds={HEARTBEAT_TIMEOUT_SECONDS}",

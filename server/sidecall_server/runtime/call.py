@@ -43,7 +43,7 @@ from sidecall_server.domain.frames import (
     UnhandledError,
 )
 from sidecall_server.domain.hooks import pre_tool_use
-from sidecall_server.domain.outcome import CallOutcome
+from sidecall_server.domain.outcome import CallOutcome, Completed
 from sidecall_server.domain.outputs import ToolOutput
 from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import TurnOptions
@@ -171,9 +171,14 @@ class Call:
         self.dispatch = self.dispatch._replace(call=bare, traceparent="")
         self.state = self.state._replace(call=bare, contexts=())
         self.completed = self.projection = self.invocation = self.hook = self.feedback = None
-        # its texts stand in the outcome, too
-        self.held_bytes = ENDED_CALL_BYTES + len(bare.tool_name.flat)
-        self.held_bytes += 2 * len(self.completed_data)
+        assert self.outcome is not None, "it has ended"
+        result = self.outcome.result
+        self.held_bytes = (
+            ENDED_CALL_BYTES
+            + len(bare.tool_name.flat)
+            + len(self.completed_data)
+            + (0 if isinstance(result, Completed) else len(result.message))
+        )
 
     # --- what happens to it -----------------------------------------------------------
 
