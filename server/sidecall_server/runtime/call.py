@@ -67,7 +67,6 @@ class Call:
         "_hook_timer",
         "_session",
         "_teardown_timer",
-        "acknowledged_at",
         "completed",
         "completed_data",
         "dispatch",
@@ -118,8 +117,6 @@ class Call:
         """The terminal frame as it goes out, once there is one."""
         self.fingerprint = 0
         """What the payload is recognised by, once it is forgotten."""
-        self.acknowledged_at = 0
-        """The sequence of the message that carries the terminal frame; 0: not written."""
         self._hook_timer: asyncio.TimerHandle | None = None
         self._teardown_timer: asyncio.TimerHandle | None = None
         self._call_timer: asyncio.TimerHandle | None = None

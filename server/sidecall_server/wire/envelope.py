@@ -7,38 +7,16 @@ they were serialised.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+from google.protobuf import message
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.frames import Envelope
+from sidecall_server.wire.raw_message import BYTES, MANY, ONE, UINT64, raw_message
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def _message_class() -> Callable[..., Any]:
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="sidecall_server/envelope.proto", package="sidecall_server", syntax="proto3"
-    )
-    kind = file.message_type.add(name="Envelope")
-    for number, (name, type_, label) in enumerate(
-        (
-            ("sequence", field.TYPE_UINT64, field.LABEL_OPTIONAL),
-            ("acknowledged", field.TYPE_UINT64, field.LABEL_OPTIONAL),
-            ("frames", field.TYPE_BYTES, field.LABEL_REPEATED),
-        ),
-        start=1,
-    ):
-        kind.field.add(name=name, number=number, type=type_, label=label)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("sidecall_server.Envelope"))
-
-
-_Envelope = _message_class()
+_Envelope = raw_message(
+    "Envelope",
+    (("sequence", 1, UINT64, ONE), ("acknowledged", 2, UINT64, ONE), ("frames", 3, BYTES, MANY)),
+)
 
 
 def open_envelope(data: bytes) -> Envelope:
@@ -48,7 +26,7 @@ def open_envelope(data: bytes) -> Envelope:
         InvalidArgument: the bytes are not a ConnectRequest.
     """
     try:
-        read = _Envelope.FromString(data)  # type: ignore[attr-defined]
+        read = _Envelope.FromString(data)
     except message.DecodeError:
         raise InvalidArgument("the message is not a sidecall.v1.ConnectRequest") from None
     return Envelope(read.sequence, read.acknowledged, read.frames)

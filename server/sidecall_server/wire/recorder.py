@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.outline import PromptBase, PromptOutput
 from sidecall_server.domain.recorder import Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
+from sidecall_server.wire.raw_message import BYTES, INT32, MANY, ONE, STRING, raw_message
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
 from sidecall_server.wire.validation import (
@@ -35,31 +35,21 @@ MAX_KNOWN_BYTES: Final = 4 << 20
 """Serialised outputs that are remembered; as objects they take about six times as much."""
 
 
-def _request_class() -> type[Message]:
-    """AttachExecutedToolCallsRequest with its outputs left as bytes, described once more."""
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="sidecall_server/attach.proto", package="sidecall_server", syntax="proto3"
-    )
-    kind = file.message_type.add(name="AttachRequest")
-    for name, type_, label in (
-        ("session_id", field.TYPE_STRING, field.LABEL_OPTIONAL),
-        ("sampling_request_id", field.TYPE_STRING, field.LABEL_OPTIONAL),
-        ("outputs", field.TYPE_BYTES, field.LABEL_REPEATED),
-        ("turn_id", field.TYPE_STRING, field.LABEL_OPTIONAL),
-        ("formats", field.TYPE_INT32, field.LABEL_REPEATED),
-        ("base", field.TYPE_BYTES, field.LABEL_REPEATED),
-    ):
-        number = pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name[name].number
-        kind.field.add(name=name, number=number, type=type_, label=label)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(
-        pool.FindMessageTypeByName("sidecall_server.AttachRequest")
-    )
+def _number(field: str) -> int:
+    return pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name[field].number
 
 
-_AttachRequest = _request_class()
+_AttachRequest = raw_message(
+    "AttachRequest",
+    (
+        ("session_id", _number("session_id"), STRING, ONE),
+        ("sampling_request_id", _number("sampling_request_id"), STRING, ONE),
+        ("outputs", _number("outputs"), BYTES, MANY),
+        ("turn_id", _number("turn_id"), STRING, ONE),
+        ("formats", _number("formats"), INT32, MANY),
+        ("base", _number("base"), BYTES, MANY),
+    ),
+)
 
 
 def read_attach_request(data: bytes) -> Any:
