@@ -61,14 +61,11 @@ class Shown(NamedTuple):
 class PickleCodec:
     """A wire form that needs no protobuf."""
 
-    def encode(self, frame: ServerFrame) -> bytes:
+    def encode(self, frame: ServerFrame | Chunk) -> bytes:
         if isinstance(frame, CallCompleted) and frame.projection is not None:
             shown = Shown(frame.projection.response_item_json, frame.projection.code_mode_json)
             return pickle.dumps(frame._replace(projection=shown))  # type: ignore[arg-type]
         return pickle.dumps(frame)
-
-    def encode_chunk(self, chunk: Chunk) -> bytes:
-        return pickle.dumps(chunk)
 
     def decode(self, data: bytes) -> Any:
         try:

@@ -239,5 +239,5 @@ def test_a_message_is_what_the_contract_says_though_its_frames_are_bytes() -> No
 
 
 def test_a_piece_is_a_frame() -> None:
-    message = pb.ServerFrame.FromString(CODEC.encode_chunk(Chunk(1, 9, b"abc")))
+    message = pb.ServerFrame.FromString(CODEC.encode(Chunk(1, 9, b"abc")))
     assert message.output_chunk == pb.OutputChunk(transfer_id=1, size_bytes=9, data=b"abc")

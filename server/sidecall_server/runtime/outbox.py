@@ -45,11 +45,8 @@ _SAID_ONCE: Final = (bytes, AbortHandler, CancelResult, FrameError)
 class FrameCodec(Protocol):
     """The wire form of frames and messages; ``wire/codec.py`` is the real one."""
 
-    def encode(self, frame: ServerFrame) -> bytes:
-        """One frame."""
-
-    def encode_chunk(self, chunk: Chunk) -> bytes:
-        """One piece of a frame, as a frame."""
+    def encode(self, frame: ServerFrame | Chunk) -> bytes:
+        """One frame, or a piece of one as a frame."""
 
     def decode(self, data: bytes) -> ClientFrame | Chunk:
         """One frame. Raises DomainError for one that cannot be used."""
@@ -269,7 +266,7 @@ class Outbox:
         view = memoryview(data)
         for start in range(0, len(data), self._max_chunk_bytes):
             piece = bytes(view[start : start + self._max_chunk_bytes])
-            chunk = self._codec.encode_chunk(Chunk(self._transfers, len(data), piece))
+            chunk = self._codec.encode(Chunk(self._transfers, len(data), piece))
             is_last = start + self._max_chunk_bytes >= len(data)
             self._pieces.append(_Piece(frame, chunk, is_last))
             self._waiting_bytes += len(chunk)

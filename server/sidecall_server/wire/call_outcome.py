@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from sidecall.v1 import call_outcome_pb2 as pb
 
@@ -100,39 +100,43 @@ def read_call_reference(message: pb.CallReference, path: str) -> CallReference:
     return CallReference(turn_id, call_id)
 
 
-def write_call_reference(reference: CallReference) -> pb.CallReference:
-    return pb.CallReference(turn_id=reference.turn_id, call_id=reference.call_id)
+def write_call_reference(
+    reference: CallReference, into: pb.CallReference | None = None
+) -> pb.CallReference:
+    message = pb.CallReference() if into is None else into
+    message.turn_id, message.call_id = reference
+    return message
 
 
-def write_call_outcome(outcome: CallOutcome) -> pb.CallOutcome:
+def write_call_outcome(outcome: CallOutcome, into: pb.CallOutcome | None = None) -> pb.CallOutcome:
     """The one terminal outcome."""
-    fields: dict[str, Any] = {
-        "lifecycle": _LIFECYCLE[outcome.lifecycle],
-        "handler_executed": outcome.handler_executed,
-    }
+    message = pb.CallOutcome() if into is None else into
+    message.lifecycle = _LIFECYCLE[outcome.lifecycle]
+    message.handler_executed = outcome.handler_executed
     match outcome.result:
         case Completed(success):
-            fields["completed"] = pb.CompletedOutcome(success=success)
-        case ModelFailure(message):
-            fields["model_failure"] = pb.ModelFailureOutcome(message=message)
-        case Fatal(message):
-            fields["fatal"] = pb.FatalOutcome(message=message)
-        case Aborted(reason, progress, teardown, message):
-            fields["aborted"] = pb.AbortedOutcome(
-                reason=ABORT_REASON_NUMBERS[reason],
-                progress=_PROGRESS[progress],
-                teardown=_TEARDOWN[teardown],
-                message=message,
-            )
-    return pb.CallOutcome(**fields)
+            message.completed.success = success
+        case ModelFailure(text):
+            message.model_failure.message = text
+        case Fatal(text):
+            message.fatal.message = text
+        case Aborted(reason, progress, teardown, text):
+            aborted = message.aborted
+            aborted.reason = ABORT_REASON_NUMBERS[reason]
+            aborted.progress = _PROGRESS[progress]
+            aborted.teardown = _TEARDOWN[teardown]
+            aborted.message = text
+    return message
 
 
-def write_call_durations(durations: CallDurations) -> pb.CallDurations:
-    return pb.CallDurations(
-        dispatch=write_duration(durations.dispatch),
-        handler=write_duration(durations.handler),
-        total=write_duration(durations.total),
-    )
+def write_call_durations(
+    durations: CallDurations, into: pb.CallDurations | None = None
+) -> pb.CallDurations:
+    message = pb.CallDurations() if into is None else into
+    write_duration(durations.dispatch, message.dispatch)
+    write_duration(durations.handler, message.handler)
+    write_duration(durations.total, message.total)
+    return message
 
 
 def write_call_status(session_id: str, call: KnownCall) -> pb.ToolCallStatus:

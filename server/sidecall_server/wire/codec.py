@@ -7,7 +7,7 @@ from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.wire.client_frames import ClientFrames
 from sidecall_server.wire.envelope import open_envelope, seal_envelope
-from sidecall_server.wire.server_frames import ServerFrames, write_chunk
+from sidecall_server.wire.server_frames import ServerFrames
 
 
 class ProtobufCodec:
@@ -19,13 +19,9 @@ class ProtobufCodec:
         self._server_frames = ServerFrames(limits, instance_id)
         self._client_frames = ClientFrames(default_options)
 
-    def encode(self, frame: ServerFrame) -> bytes:
-        """One frame of the server."""
-        return self._server_frames.write(frame).SerializeToString()
-
-    def encode_chunk(self, chunk: Chunk) -> bytes:
-        """One piece of a frame, as a frame."""
-        return write_chunk(chunk).SerializeToString()
+    def encode(self, frame: ServerFrame | Chunk) -> bytes:
+        """One frame of the server, or a piece of one as a frame."""
+        return self._server_frames.write(frame)
 
     def decode(self, data: bytes) -> ClientFrame | Chunk:
         """One frame of an agent. Raises InvalidArgument for one that cannot be used."""

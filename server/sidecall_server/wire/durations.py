@@ -1,4 +1,9 @@
-"""Seconds of the runtime as protobuf times."""
+"""Seconds of the runtime as protobuf times.
+
+Writers of this package that take `into` fill that message where it stands. A message that is
+made first and handed to the one around it is serialised and parsed again, once for each level:
+with a large output in it that was half of what a call cost.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sidecall_server.domain.limits import NANOSECONDS_PER_SECOND
 
 
-def write_duration(seconds: float | None) -> Duration | None:
+def write_duration(seconds: float | None, into: Duration | None = None) -> Duration | None:
     """A span of time; None stays absent."""
     if seconds is None:
         return None
-    whole, nanos = divmod(round(seconds * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
-    return Duration(seconds=whole, nanos=nanos)
+    message = Duration() if into is None else into
+    nanoseconds = round(seconds * NANOSECONDS_PER_SECOND)
+    message.seconds, message.nanos = divmod(nanoseconds, NANOSECONDS_PER_SECOND)
+    return message
 
 
 def write_timestamp(unix_seconds: float) -> Timestamp:

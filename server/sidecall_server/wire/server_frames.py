@@ -55,15 +55,6 @@ _HOOK_POINTS: Final = {
 }
 
 
-def write_chunk(chunk: Chunk) -> pb.ServerFrame:
-    """A piece of a large frame."""
-    return pb.ServerFrame(
-        output_chunk=pb.OutputChunk(
-            transfer_id=chunk.transfer_id, size_bytes=chunk.size_bytes, data=chunk.data
-        )
-    )
-
-
 class ServerFrames:
     """Writes frames; knows the limits and the instance that Welcome tells."""
 
@@ -71,140 +62,121 @@ class ServerFrames:
         self._limits = limits
         self._instance_id = instance_id
 
-    def write(self, frame: ServerFrame) -> pb.ServerFrame:
-        """One frame."""
+    def write(self, frame: ServerFrame | Chunk) -> bytes:
+        """One frame, serialised."""
+        message = pb.ServerFrame()
         if isinstance(frame, Welcome):
-            return self._welcome(frame)
-        return _WRITERS[type(frame)](frame)
+            self._welcome(frame, message.welcome)
+        else:
+            _WRITERS[type(frame)](frame, message)
+        return message.SerializeToString()
 
-    def _welcome(self, frame: Welcome) -> pb.ServerFrame:
+    def _welcome(self, frame: Welcome, into: pb.Welcome) -> None:
         limits = self._limits
-        return pb.ServerFrame(
-            welcome=pb.Welcome(
-                protocol_version=frame.protocol_version,
-                session_id=frame.session_id,
-                resume_token=frame.resume_token,
-                resume_outcome=_RESUME_OUTCOMES[frame.resume_outcome],
-                last_sequence_received=frame.last_sequence_received,
-                next_sequence=frame.next_sequence,
-                server_instance_id=self._instance_id,
-                max_calls_in_flight=limits.max_calls_in_flight,
-                max_bytes_in_flight=limits.max_bytes_in_flight,
-                max_message_bytes=limits.max_message_bytes,
-                max_chunk_bytes=limits.max_chunk_bytes,
-                max_frame_bytes=limits.max_frame_bytes,
-                heartbeat_interval=write_duration(limits.heartbeat_interval_seconds),
-                heartbeat_timeout=write_duration(limits.heartbeat_timeout_seconds),
-                resume_grace=write_duration(limits.resume_grace_seconds),
-                effective_tool_mode=TOOL_MODE_NUMBERS[frame.effective_tool_mode],
-            )
-        )
+        into.protocol_version = frame.protocol_version
+        into.session_id = frame.session_id
+        into.resume_token = frame.resume_token
+        into.resume_outcome = _RESUME_OUTCOMES[frame.resume_outcome]
+        into.last_sequence_received = frame.last_sequence_received
+        into.next_sequence = frame.next_sequence
+        into.server_instance_id = self._instance_id
+        into.max_calls_in_flight = limits.max_calls_in_flight
+        into.max_bytes_in_flight = limits.max_bytes_in_flight
+        into.max_message_bytes = limits.max_message_bytes
+        into.max_chunk_bytes = limits.max_chunk_bytes
+        into.max_frame_bytes = limits.max_frame_bytes
+        write_duration(limits.heartbeat_interval_seconds, into.heartbeat_interval)
+        write_duration(limits.heartbeat_timeout_seconds, into.heartbeat_timeout)
+        write_duration(limits.resume_grace_seconds, into.resume_grace)
+        into.effective_tool_mode = TOOL_MODE_NUMBERS[frame.effective_tool_mode]
 
 
-def _call_accepted(frame: CallAccepted) -> pb.ServerFrame:
-    return pb.ServerFrame(
-        call_accepted=pb.CallAccepted(
-            call=write_call_reference(frame.call),
-            dispatch_order=frame.dispatch_order,
-            phase=CALL_PHASE_NUMBERS[frame.phase],
-            duplicate=frame.duplicate,
-        )
-    )
+def _chunk(frame: Chunk, into: pb.ServerFrame) -> None:
+    chunk = into.output_chunk
+    chunk.transfer_id, chunk.size_bytes, chunk.data = frame
 
 
-def _invoke_hook(frame: InvokeHook) -> pb.ServerFrame:
-    return pb.ServerFrame(
-        invoke_hook=pb.InvokeHook(
-            hook_token=frame.hook_token,
-            call=write_call_reference(frame.call),
-            point=_HOOK_POINTS[frame.point],
-            payload=_hook_view(frame.payload),
-            timeout=write_duration(frame.timeout_seconds),
-        )
-    )
+def _call_accepted(frame: CallAccepted, into: pb.ServerFrame) -> None:
+    accepted = into.call_accepted
+    write_call_reference(frame.call, accepted.call)
+    accepted.dispatch_order = frame.dispatch_order
+    accepted.phase = CALL_PHASE_NUMBERS[frame.phase]
+    accepted.duplicate = frame.duplicate
 
 
-def _hook_view(view: HookView) -> tool_output_pb2.HookPayload:
-    response = view.tool_response_json
-    return tool_output_pb2.HookPayload(
-        tool_name=view.tool_name,
-        matcher_aliases=view.matcher_aliases,
-        tool_use_id=view.tool_use_id,
-        tool_input_json=view.tool_input_json.encode(),
-        tool_response_json=None if response is None else response.encode(),
-    )
+def _invoke_hook(frame: InvokeHook, into: pb.ServerFrame) -> None:
+    invoke = into.invoke_hook
+    invoke.hook_token = frame.hook_token
+    write_call_reference(frame.call, invoke.call)
+    invoke.point = _HOOK_POINTS[frame.point]
+    _hook_view(frame.payload, invoke.payload)
+    write_duration(frame.timeout_seconds, invoke.timeout)
 
 
-def _invoke_handler(frame: InvokeHandler) -> pb.ServerFrame:
-    return pb.ServerFrame(
-        invoke_handler=pb.InvokeHandler(
-            invocation_token=frame.invocation_token,
-            call=write_tool_call(frame.call),
-            rewritten=frame.rewritten,
-            dispatch_order=frame.dispatch_order,
-        )
-    )
+def _hook_view(view: HookView, into: tool_output_pb2.HookPayload) -> None:
+    into.tool_name = view.tool_name
+    into.matcher_aliases.extend(view.matcher_aliases)
+    into.tool_use_id = view.tool_use_id
+    into.tool_input_json = view.tool_input_json.encode()
+    if view.tool_response_json is not None:
+        into.tool_response_json = view.tool_response_json.encode()
 
 
-def _abort_handler(frame: AbortHandler) -> pb.ServerFrame:
-    return pb.ServerFrame(
-        abort_handler=pb.AbortHandler(
-            token=frame.token,
-            call=write_call_reference(frame.call),
-            reason=ABORT_REASON_NUMBERS[frame.reason],
-            wait_for_teardown=frame.wait_for_teardown,
-            teardown_timeout=write_duration(frame.teardown_timeout_seconds),
-        )
-    )
+def _invoke_handler(frame: InvokeHandler, into: pb.ServerFrame) -> None:
+    invoke = into.invoke_handler
+    invoke.invocation_token = frame.invocation_token
+    write_tool_call(frame.call, invoke.call)
+    invoke.rewritten = frame.rewritten
+    invoke.dispatch_order = frame.dispatch_order
 
 
-def _call_completed(frame: CallCompleted) -> pb.ServerFrame:
-    projection = frame.projection
-    return pb.ServerFrame(
-        call_completed=pb.CallCompleted(
-            call=write_call_reference(frame.call),
-            dispatch_order=frame.dispatch_order,
-            outcome=write_call_outcome(frame.outcome),
-            projections=None
-            if projection is None
-            else write_projections(projection, frame.views, frame.hook_kind),
-            additional_contexts=frame.additional_contexts,
-            durations=write_call_durations(frame.durations),
-        )
-    )
+def _abort_handler(frame: AbortHandler, into: pb.ServerFrame) -> None:
+    abort = into.abort_handler
+    abort.token = frame.token
+    write_call_reference(frame.call, abort.call)
+    abort.reason = ABORT_REASON_NUMBERS[frame.reason]
+    abort.wait_for_teardown = frame.wait_for_teardown
+    write_duration(frame.teardown_timeout_seconds, abort.teardown_timeout)
 
 
-def _cancel_result(frame: CancelResult) -> pb.ServerFrame:
-    return pb.ServerFrame(
-        cancel_result=pb.CancelResult(cancel_id=frame.cancel_id, calls=write_cancelled(frame.calls))
-    )
+def _call_completed(frame: CallCompleted, into: pb.ServerFrame) -> None:
+    completed = into.call_completed
+    write_call_reference(frame.call, completed.call)
+    completed.dispatch_order = frame.dispatch_order
+    write_call_outcome(frame.outcome, completed.outcome)
+    if frame.projection is not None:
+        write_projections(frame.projection, frame.views, frame.hook_kind, completed.projections)
+    completed.additional_contexts.extend(frame.additional_contexts)
+    write_call_durations(frame.durations, completed.durations)
 
 
-def _drain(frame: Drain) -> pb.ServerFrame:
-    return pb.ServerFrame(drain=pb.Drain(time_left=write_duration(frame.seconds_left)))
+def _cancel_result(frame: CancelResult, into: pb.ServerFrame) -> None:
+    into.cancel_result.cancel_id = frame.cancel_id
+    into.cancel_result.calls.extend(write_cancelled(frame.calls))
 
 
-def _heartbeat(frame: Heartbeat) -> pb.ServerFrame:
-    return pb.ServerFrame(heartbeat=pb.Heartbeat())
+def _drain(frame: Drain, into: pb.ServerFrame) -> None:
+    write_duration(frame.seconds_left, into.drain.time_left)
 
 
-def _frame_error(frame: FrameError) -> pb.ServerFrame:
-    return pb.ServerFrame(
-        frame_error=pb.FrameError(
-            sequence=frame.sequence,
-            frame_index=frame.frame_index,
-            reason=write_reason(frame.reason),
-            message=write_message(frame.reason, frame.message),
-            field_violations=[
-                pb.FieldViolation(field=violation.field, description=violation.description)
-                for violation in fitting_violations(frame.field_violations, MAX_DETAIL_BYTES)
-            ],
-            call=None if frame.call is None else write_call_reference(frame.call),
-        )
-    )
+def _heartbeat(frame: Heartbeat, into: pb.ServerFrame) -> None:
+    into.heartbeat.SetInParent()
 
 
-_WRITERS: Final[Mapping[type, Callable[[Any], pb.ServerFrame]]] = {
+def _frame_error(frame: FrameError, into: pb.ServerFrame) -> None:
+    error = into.frame_error
+    error.sequence = frame.sequence
+    if frame.frame_index is not None:
+        error.frame_index = frame.frame_index
+    error.reason = write_reason(frame.reason)
+    error.message = write_message(frame.reason, frame.message)
+    for violation in fitting_violations(frame.field_violations, MAX_DETAIL_BYTES):
+        error.field_violations.add(field=violation.field, description=violation.description)
+    if frame.call is not None:
+        write_call_reference(frame.call, error.call)
+
+
+_WRITERS: Final[Mapping[type, Callable[[Any, pb.ServerFrame], None]]] = {
     CallAccepted: _call_accepted,
     InvokeHook: _invoke_hook,
     InvokeHandler: _invoke_handler,
@@ -214,4 +186,5 @@ _WRITERS: Final[Mapping[type, Callable[[Any], pb.ServerFrame]]] = {
     Drain: _drain,
     Heartbeat: _heartbeat,
     FrameError: _frame_error,
+    Chunk: _chunk,
 }

@@ -86,19 +86,23 @@ def read_tool_payload(message: pb.ToolPayload, path: str) -> ToolPayload:
     return _PAYLOADS[read_oneof(message, "payload", path, _PAYLOADS)](message, path)
 
 
-def write_tool_name(name: ToolName) -> pb.ToolName:
-    return pb.ToolName(name=name.name, namespace=name.namespace)
+def write_tool_name(name: ToolName, into: pb.ToolName | None = None) -> pb.ToolName:
+    message = pb.ToolName() if into is None else into
+    message.name = name.name
+    if name.namespace is not None:
+        message.namespace = name.namespace
+    return message
 
 
-def write_tool_call(call: ToolCall) -> pb.ToolCall:
+def write_tool_call(call: ToolCall, into: pb.ToolCall | None = None) -> pb.ToolCall:
     """A call, as an agent is to run it."""
-    return pb.ToolCall(
-        call_id=call.call_id,
-        turn_id=call.turn_id,
-        tool_name=write_tool_name(call.tool_name),
-        payload=_write_payload(call.payload),
-        source=_write_source(call.source),
-    )
+    message = pb.ToolCall() if into is None else into
+    message.call_id = call.call_id
+    message.turn_id = call.turn_id
+    write_tool_name(call.tool_name, message.tool_name)
+    _write_payload(call.payload, message.payload)
+    _write_source(call.source, message.source)
+    return message
 
 
 def _read_function(message: pb.ToolPayload, path: str) -> ToolPayload:
@@ -136,24 +140,24 @@ def _read_source(message: pb.ToolCallSource, path: str) -> ToolCallSource:
             return _DIRECT
 
 
-def _write_payload(payload: ToolPayload) -> pb.ToolPayload:
+def _write_payload(payload: ToolPayload, into: pb.ToolPayload) -> None:
     match payload:
         case FunctionPayload(arguments):
-            return pb.ToolPayload(function=pb.FunctionPayload(arguments=arguments.encode()))
+            into.function.arguments = arguments.encode()
         case CustomPayload(text):
-            return pb.ToolPayload(custom=pb.CustomPayload(input=text.encode()))
+            into.custom.input = text.encode()
         case ToolSearchPayload(query, limit):
-            return pb.ToolPayload(tool_search=pb.ToolSearchPayload(query=query, limit=limit))
+            into.tool_search.query = query
+            if limit is not None:
+                into.tool_search.limit = limit
 
 
-def _write_source(source: ToolCallSource) -> pb.ToolCallSource:
+def _write_source(source: ToolCallSource, into: pb.ToolCallSource) -> None:
     match source:
-        case CodeMode(cell_id, runtime_tool_call_id):
-            code_mode = pb.CodeModeSource(
-                cell_id=cell_id, runtime_tool_call_id=runtime_tool_call_id
-            )
-            return pb.ToolCallSource(code_mode=code_mode)
-        case DirectPlaintextMessage():
-            return pb.ToolCallSource(direct_plaintext_message=pb.DirectPlaintextMessageSource())
         case Direct():
-            return pb.ToolCallSource(direct=pb.DirectSource())
+            into.direct.SetInParent()
+        case DirectPlaintextMessage():
+            into.direct_plaintext_message.SetInParent()
+        case CodeMode(cell_id, runtime_tool_call_id):
+            into.code_mode.cell_id = cell_id
+            into.code_mode.runtime_tool_call_id = runtime_tool_call_id

@@ -289,31 +289,21 @@ def write_views(views: Iterable[View]) -> pb.ViewSelection:
 
 
 def write_projections(
-    projection: Projection, views: Iterable[View], hook_kind: HookKind = HookKind.DEFAULT
+    projection: Projection,
+    views: Iterable[View],
+    hook_kind: HookKind = HookKind.DEFAULT,
+    into: pb.ToolOutputProjections | None = None,
 ) -> pb.ToolOutputProjections:
     """The views that are wanted; no other one is computed (R6).
 
     The response item's success comes with either form of the item.
     """
-    fields: dict[str, Any] = {
-        "success_for_logging": projection.success_for_logging,
-        "contains_external_context": projection.contains_external_context,
-    }
+    message = pb.ToolOutputProjections() if into is None else into
+    message.success_for_logging = projection.success_for_logging
+    message.contains_external_context = projection.contains_external_context
     for view in views:
-        match view:
-            case View.RESPONSE_ITEM_JSON:
-                fields["response_item_json"] = projection.response_item_json.encode()
-                fields["response_success"] = projection.response_success
-            case View.CODE_MODE:
-                fields["code_mode_json"] = projection.code_mode_json.encode()
-            case View.LOG:
-                fields["log"] = pb.LogView(preview=projection.log_preview)
-            case View.RESPONSE_ITEM:
-                fields["response_item"] = write_response_item(projection.response_item)
-                fields["response_success"] = projection.response_success
-            case View.HOOK:
-                fields["hook"] = _write_hook(projection, hook_kind)
-    return pb.ToolOutputProjections(**fields)
+        _WRITE_VIEW[view](projection, hook_kind, message)
+    return message
 
 
 def keep_views(
@@ -329,66 +319,110 @@ def keep_views(
     return projections if left else None
 
 
-def write_response_item(item: ResponseItem) -> pb.ResponseItem:
+def write_response_item(item: ResponseItem, into: pb.ResponseItem | None = None) -> pb.ResponseItem:
     """What the model reads, typed."""
+    message = pb.ResponseItem() if into is None else into
     match item:
         case FunctionCallOutput():
-            return pb.ResponseItem(
-                function_call_output=pb.FunctionCallOutputItem(
-                    call_id=item.call_id, output=_write_body(item.body), success=item.success
-                )
-            )
+            _write_output(item, message.function_call_output)
         case CustomToolCallOutput():
-            return pb.ResponseItem(
-                custom_tool_call_output=pb.CustomToolCallOutputItem(
-                    call_id=item.call_id, output=_write_body(item.body), success=item.success
-                )
-            )
+            _write_output(item, message.custom_tool_call_output)
         case ToolSearchCallOutput():
-            return pb.ResponseItem(
-                tool_search_output=pb.ToolSearchOutputItem(
-                    call_id=item.call_id,
-                    status=item.status,
-                    execution=item.execution,
-                    tools_json=[tool.encode() for tool in item.tools_json],
-                )
-            )
+            search = message.tool_search_output
+            search.call_id = item.call_id
+            search.status = item.status
+            search.execution = item.execution
+            search.tools_json.extend([tool.encode() for tool in item.tools_json])
         case McpToolCallOutput():
-            return pb.ResponseItem(
-                mcp_tool_call_output=pb.McpToolCallOutputItem(
-                    call_id=item.call_id, output_json=item.result_json.encode()
-                )
-            )
+            message.mcp_tool_call_output.call_id = item.call_id
+            message.mcp_tool_call_output.output_json = item.result_json.encode()
+    return message
 
 
-def _write_hook(projection: Projection, hook_kind: HookKind) -> pb.HookPayload | None:
-    payload = projection.hook_payload(hook_kind)
-    if payload is None:
-        return None
-    return pb.HookPayload(
-        tool_name=payload.tool_name,
-        matcher_aliases=payload.matcher_aliases,
-        tool_use_id=payload.tool_use_id,
-        tool_input_json=payload.tool_input_json.encode(),
-        tool_response_json=payload.tool_response_json.encode(),
-    )
+def _write_output(
+    item: FunctionCallOutput | CustomToolCallOutput,
+    into: pb.FunctionCallOutputItem | pb.CustomToolCallOutputItem,
+) -> None:
+    into.call_id = item.call_id
+    _write_body(item.body, into.output)
+    if item.success is not None:
+        into.success = item.success
 
 
-def _write_body(body: OutputBody) -> pb.OutputBody:
+def _write_body(body: OutputBody, into: pb.OutputBody) -> None:
     if isinstance(body, str):
-        return pb.OutputBody(text=body.encode())
-    return pb.OutputBody(items=pb.ContentItems(items=[_write_item(item) for item in body]))
+        into.text = body.encode()
+        return
+    into.items.SetInParent()
+    for item in body:
+        _write_item(item, into.items.items.add())
 
 
-def _write_item(item: ContentItem) -> pb.ContentItem:
+def _write_item(item: ContentItem, into: pb.ContentItem) -> None:
     match item:
         case InputText(text):
-            return pb.ContentItem(input_text=pb.InputText(text=text.encode()))
+            into.input_text.text = text.encode()
         case InputImage(image_url, detail):
-            image = pb.InputImage(image_url=image_url.encode(), detail=_DETAIL_NUMBERS[detail])
-            return pb.ContentItem(input_image=image)
+            into.input_image.image_url = image_url.encode()
+            into.input_image.detail = _DETAIL_NUMBERS[detail]
         case InputAudio(audio_url):
-            return pb.ContentItem(input_audio=pb.InputAudio(audio_url=audio_url.encode()))
+            into.input_audio.audio_url = audio_url.encode()
         case EncryptedContent(content):
-            encrypted = pb.EncryptedContent(encrypted_content=content.encode())
-            return pb.ContentItem(encrypted_content=encrypted)
+            into.encrypted_content.encrypted_content = content.encode()
+
+
+def _write_log_view(
+    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
+) -> None:
+    into.log.preview = projection.log_preview
+
+
+def _write_item_view(
+    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
+) -> None:
+    write_response_item(projection.response_item, into.response_item)
+    _write_response_success(projection, into)
+
+
+def _write_item_json_view(
+    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
+) -> None:
+    into.response_item_json = projection.response_item_json.encode()
+    _write_response_success(projection, into)
+
+
+def _write_response_success(projection: Projection, into: pb.ToolOutputProjections) -> None:
+    success = projection.response_success
+    if success is not None:
+        into.response_success = success
+
+
+def _write_hook_view(
+    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
+) -> None:
+    payload = projection.hook_payload(hook_kind)
+    if payload is None:
+        return
+    hook = into.hook
+    hook.tool_name = payload.tool_name
+    hook.matcher_aliases.extend(payload.matcher_aliases)
+    hook.tool_use_id = payload.tool_use_id
+    hook.tool_input_json = payload.tool_input_json.encode()
+    hook.tool_response_json = payload.tool_response_json.encode()
+
+
+def _write_code_mode_view(
+    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
+) -> None:
+    into.code_mode_json = projection.code_mode_json.encode()
+
+
+_WRITE_VIEW: Final[
+    Mapping[View, Callable[[Projection, HookKind, pb.ToolOutputProjections], None]]
+] = {
+    View.LOG: _write_log_view,
+    View.RESPONSE_ITEM: _write_item_view,
+    View.RESPONSE_ITEM_JSON: _write_item_json_view,
+    View.HOOK: _write_hook_view,
+    View.CODE_MODE: _write_code_mode_view,
+}
