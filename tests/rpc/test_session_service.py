@@ -213,10 +213,10 @@ async def test_a_slow_watcher_is_told_how_many_events_it_lost(tmp_path: Path) ->
         await watch.read()
         session = live.sessions.get("s")
         for number in range(4):
-            session.events.emit(CallsAttached(f"r-{number}", 1))
+            session.events.emit(CallsAttached, f"r-{number}", 1)
         first = await watch.read()
         assert first.calls_attached.sampling_request_id == "r-0"
-        session.events.emit(CallsAttached("r-4", 1))
+        session.events.emit(CallsAttached, "r-4", 1)
         lost = await watch.read()
         assert lost.events_lost.count == 3
         assert (await watch.read()).calls_attached.sampling_request_id == "r-4"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 
+import msgspec
 import pytest
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason, ResourceExhausted
@@ -21,6 +22,7 @@ from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
 from sidecall_server.runtime.connection import MAX_FRAMES_PER_MESSAGE
+from sidecall_server.runtime.ended_calls import EndedCall
 from sidecall_server.runtime.outbox import MAX_BACKLOG
 
 from tests.runtime.clock import by_hand, settle
@@ -76,7 +78,7 @@ async def test_tools_beyond_the_limit_are_refused_and_change_nothing() -> None:
     peer = await Peer(new_sessions(max_declarations=2)).attach([ECHO])
     await peer.send(UpdateTools((tool("b"), tool("c")), (), None))
     assert peer.of(FrameError)[0].reason is Reason.TOOL_LIMIT
-    assert list(peer.session.tools) == [ECHO.tool_name]
+    assert list(peer.session.declared.tools) == [ECHO.tool_name]
 
 
 @by_hand
@@ -101,8 +103,9 @@ async def test_an_ended_call_keeps_nothing_of_what_it_worked_on() -> None:
     await peer.dispatch(call("a", payload=large), size_bytes=100_000)
     await peer.answer("a", text_output("y" * 50_000), size_bytes=50_000)
     (ended,) = peer.session.calls()
+    assert isinstance(ended, EndedCall)
     assert b"y" * 50_000 in ended.completed_data
-    assert len(pickle.dumps((ended.dispatch, ended.state))) < 2000
+    assert len(pickle.dumps(msgspec.structs.replace(ended, completed_data=b""))) < 2000
     await peer.dispatch(call("a", payload=large))
     assert peer.ended_calls() == ["a", "a"]
     await peer.dispatch(call("a", payload=FunctionPayload("x" * 99_999)))
@@ -241,7 +244,7 @@ async def test_declarations_count_among_the_bytes_of_all_sessions() -> None:
     peer = await Peer(sessions).attach([ECHO])
     await peer.send(UpdateTools((tool("x" * 5000),), (), None))
     assert refused(peer) == [Reason.BUFFER_LIMIT]
-    assert list(peer.session.tools) == [ECHO.tool_name]
+    assert list(peer.session.declared.tools) == [ECHO.tool_name]
     await peer.send(UpdateTools((), (), (hook(HookPoint.PRE_TOOL_USE, "x" * 2000, "y" * 2000),)))
     assert refused(peer) == [Reason.BUFFER_LIMIT] * 2
 

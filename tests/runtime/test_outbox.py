@@ -189,7 +189,7 @@ async def test_a_call_that_is_cancelled_between_the_pieces_of_its_invocation_nev
     assert ended.outcome is not None
     assert isinstance(ended.outcome.result, Aborted)
     assert ended.outcome.result.progress is AbortProgress.NOT_STARTED
-    assert ended.handler_started_at is None
+    assert ended.durations().dispatch is None, "the handler never started"
     left = Reader(peer.session.outbox)
     while (message := peer.session.outbox.next_message(0)) is not None:
         left.frames += frames_of(message[1])

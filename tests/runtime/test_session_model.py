@@ -178,7 +178,7 @@ class AnyInterleaving(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self) -> None:
         assert self.sessions.calls_in_flight == len(self.session.open_calls)
-        known = set(self.session.open_calls) | set(self.session.ended_calls)
+        known = set(self.session.open_calls) | {call.reference for call in self.session.ended_calls}
         assert known <= self.dispatched
 
     async def _end(self) -> None:
@@ -190,13 +190,13 @@ class AnyInterleaving(RuleBasedStateMachine):
         await advance(100.0)
         for _ in range(50):
             await settle()
-        taken = set(self.session.ended_calls)
+        taken = {call.reference for call in self.session.ended_calls}
         assert not self.session.open_calls
-        assert not self.session._gates, "every gate is left"
-        assert not self.session._invocations
-        assert not self.session._hook_invocations
-        assert self.session._bytes_in_flight == 0
-        assert not any(self.session._waiting_for_tool.values())
+        assert not self.session.gates, "every gate is left"
+        assert not self.session.invocations.handlers
+        assert not self.session.invocations.hooks
+        assert self.session.bytes_in_flight == 0
+        assert not any(self.session.declared._waiting.values())
         completed = {(frame.call, frame.outcome) for frame in self.peer.of(CallCompleted)}
         assert Counter(reference for reference, _ in completed) == Counter(taken)
         refused = {frame.call for frame in self.peer.of(FrameError) if frame.call}

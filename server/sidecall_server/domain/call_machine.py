@@ -21,7 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum, auto
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sidecall_server.domain.declarations import CancelMode, ToolDeclaration
 from sidecall_server.domain.failure import (
@@ -89,17 +92,17 @@ class Effect(StrEnum):
 # --- events ---------------------------------------------------------------------------
 
 
-class ToolReady(NamedTuple):
+class ToolReady(Struct, frozen=True):
     """The tool can run now, or was taken away."""
 
 
-class GateEntered(NamedTuple):
+class GateEntered(Struct, frozen=True):
     """The call holds the gate. `tool` is the declaration at this moment; None: no such tool."""
 
     tool: ToolDeclaration | None
 
 
-class PreHookAnswered(NamedTuple):
+class PreHookAnswered(Struct, frozen=True):
     """The pre hook's verdict in terms of the call. All empty: go on."""
 
     contexts: tuple[str, ...] = ()
@@ -111,43 +114,43 @@ class PreHookAnswered(NamedTuple):
     """The text of the block (F6)."""
 
 
-class InvocationWritten(NamedTuple):
+class InvocationWritten(Struct, frozen=True):
     """The frame that invokes the handler went out."""
 
 
-class HandlerReturned(NamedTuple):
+class HandlerReturned(Struct, frozen=True):
     """The handler gave an output. `post_hook`: F8 wants a post hook for it."""
 
     success: bool
     post_hook: bool
 
 
-class HandlerFailed(NamedTuple):
+class HandlerFailed(Struct, frozen=True):
     """The handler gave an error that the model may read."""
 
     message: str
 
 
-class HandlerFatal(NamedTuple):
+class HandlerFatal(Struct, frozen=True):
     """The handler gave an error that ends the turn."""
 
     message: str
 
 
-class HandlerBroke(NamedTuple):
+class HandlerBroke(Struct, frozen=True):
     """The handler ended without an answer of its own (G7)."""
 
     message: str
 
 
-class PostHookAnswered(NamedTuple):
+class PostHookAnswered(Struct, frozen=True):
     """The post hook's verdict. `rejected`: the call fails with that text (F9)."""
 
     contexts: tuple[str, ...] = ()
     rejected: str | None = None
 
 
-class CancelRequested(NamedTuple):
+class CancelRequested(Struct, frozen=True):
     """Someone wants the call to end. `wait`: a teardown may be waited for."""
 
     reason: AbortReason
@@ -155,7 +158,7 @@ class CancelRequested(NamedTuple):
     wait: bool = True
 
 
-class TeardownEnded(NamedTuple):
+class TeardownEnded(Struct, frozen=True):
     """The agent said so, or the time for it is over."""
 
     timed_out: bool
@@ -178,7 +181,7 @@ Event: TypeAlias = (
 Effects: TypeAlias = tuple[Effect, ...]
 
 
-class CallState(NamedTuple):
+class CallState(Struct, frozen=True):
     """All that the next step depends on."""
 
     phase: Phase
@@ -213,7 +216,7 @@ def step(state: CallState, event: Event) -> tuple[CallState, Effects]:
 
 
 def _ready(state: CallState, event: ToolReady) -> tuple[CallState, Effects]:
-    return state._replace(phase=Phase.QUEUED), (Effect.ENTER_GATE,)
+    return replace(state, phase=Phase.QUEUED), (Effect.ENTER_GATE,)
 
 
 def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
@@ -222,17 +225,17 @@ def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
         text = unknown_tool_text(call.tool_name, call.payload.kind)
         return _terminal(state, ModelFailure(text), LifecycleFinish.NONE, executed=False)
     if not tool.ready:  # it was, when the call came
-        state = state._replace(phase=Phase.READINESS, tool=tool)
+        state = replace(state, phase=Phase.READINESS, tool=tool)
         return state, (Effect.LEAVE_GATE, Effect.AWAIT_READINESS)
     if call.payload.kind not in tool.payload_kinds:
         text = payload_mismatch_text(call.tool_name)
         return _fatal(state, text, LifecycleFinish.NONE, executed=False)
-    state = state._replace(phase=Phase.PRE_HOOK, tool=tool)
+    state = replace(state, phase=Phase.PRE_HOOK, tool=tool)
     return state, (Effect.EMIT_STARTED, Effect.ASK_PRE_HOOK)
 
 
 def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effects]:
-    state = state._replace(contexts=event.contexts)
+    state = replace(state, contexts=event.contexts)
     if event.blocked is not None:
         return _terminal(
             state, ModelFailure(event.blocked), LifecycleFinish.BLOCKED, executed=False
@@ -241,20 +244,19 @@ def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effe
         return _terminal(state, ModelFailure(event.failure), LifecycleFinish.FAILED, executed=False)
     if event.payload is not None:
         call = state.call
-        state = state._replace(
-            call=ToolCall(call.call_id, call.tool_name, event.payload, call.source, call.turn_id)
-        )
-    return state._replace(phase=Phase.INVOKING), (Effect.INVOKE,)
+        call = ToolCall(call.call_id, call.tool_name, event.payload, call.source, call.turn_id)
+        state = replace(state, call=call)
+    return replace(state, phase=Phase.INVOKING), (Effect.INVOKE,)
 
 
 def _written(state: CallState, event: InvocationWritten) -> tuple[CallState, Effects]:
-    return state._replace(phase=Phase.HANDLER), ()
+    return replace(state, phase=Phase.HANDLER), ()
 
 
 def _returned(state: CallState, event: HandlerReturned) -> tuple[CallState, Effects]:
-    state = state._replace(success=event.success)
+    state = replace(state, success=event.success)
     if event.success and event.post_hook:
-        return state._replace(phase=Phase.POST_HOOK), (Effect.ASK_POST_HOOK,)
+        return replace(state, phase=Phase.POST_HOOK), (Effect.ASK_POST_HOOK,)
     return _terminal(state, Completed(event.success), LifecycleFinish.COMPLETED)
 
 
@@ -271,7 +273,7 @@ def _broke(state: CallState, event: HandlerBroke) -> tuple[CallState, Effects]:
 
 
 def _post_hook(state: CallState, event: PostHookAnswered) -> tuple[CallState, Effects]:
-    state = state._replace(contexts=state.contexts + event.contexts)
+    state = replace(state, contexts=state.contexts + event.contexts)
     if event.rejected is not None:
         return _terminal(state, ModelFailure(event.rejected), LifecycleFinish.COMPLETED)
     return _terminal(state, Completed(state.success), LifecycleFinish.COMPLETED)
@@ -298,7 +300,7 @@ def _cancel_started(state: CallState, event: CancelRequested) -> tuple[CallState
     waits = state.tool is not None and state.tool.cancel_mode is CancelMode.WAIT_FOR_TEARDOWN
     if waits and event.wait:
         claim = _claim(state, event, progress, TeardownState.DONE)
-        state = state._replace(phase=Phase.TEARDOWN, claim=claim)
+        state = replace(state, phase=Phase.TEARDOWN, claim=claim)
         return state, (Effect.ABORT_WORK, Effect.START_TEARDOWN_TIMER)
     teardown = _unwaited(event.reason) if waits else TeardownState.NONE
     return _aborted(state, _claim(state, event, progress, teardown), (Effect.ABORT_WORK,))
@@ -321,7 +323,7 @@ def _broke_in_teardown(state: CallState, event: HandlerBroke) -> tuple[CallState
 
 def _post_hook_in_teardown(state: CallState, event: PostHookAnswered) -> tuple[CallState, Effects]:
     """The verdict comes too late, its contexts do not (G6)."""
-    state = state._replace(contexts=state.contexts + event.contexts)
+    state = replace(state, contexts=state.contexts + event.contexts)
     return _end_teardown(state, TeardownState.DONE)
 
 
@@ -339,7 +341,7 @@ def _terminal(
     state: CallState, result: CallResult, lifecycle: LifecycleFinish, *, executed: bool = True
 ) -> tuple[CallState, Effects]:
     outcome = CallOutcome(result, lifecycle, executed)
-    return state._replace(phase=Phase.TERMINAL, outcome=outcome), _ENDED
+    return replace(state, phase=Phase.TERMINAL, outcome=outcome), _ENDED
 
 
 def _fatal(

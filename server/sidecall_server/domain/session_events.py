@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import CallOutcome
 from sidecall_server.domain.recorder import RecordDisposition
-from sidecall_server.domain.values import ToolName
+from sidecall_server.domain.values import ToolCall, ToolName
 
 
 class SessionState(StrEnum):
@@ -39,12 +39,24 @@ class CallFinished(NamedTuple):
     outcome: CallOutcome
     durations: CallDurations
 
+    @classmethod
+    def of(
+        cls, call: CallReference, outcome: CallOutcome, durations: CallDurations
+    ) -> CallFinished:
+        """The event, with the beginning of the outcome's text."""
+        return cls(call, outcome.brief, durations)
+
 
 class CallRecorded(NamedTuple):
     """The call was attempted."""
 
     call: CallReference
     disposition: RecordDisposition
+
+    @classmethod
+    def of(cls, call: ToolCall, disposition: RecordDisposition) -> CallRecorded:
+        """The event of a call's record."""
+        return cls(CallReference(call.turn_id, call.call_id), disposition)
 
 
 class CallsAttached(NamedTuple):

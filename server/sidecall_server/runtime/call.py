@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sidecall_server.domain.call_machine import (
     CallState,
@@ -43,23 +43,20 @@ from sidecall_server.domain.frames import (
     UnhandledError,
 )
 from sidecall_server.domain.hooks import pre_tool_use
-from sidecall_server.domain.outcome import CallOutcome, Completed
+from sidecall_server.domain.outcome import CallOutcome
 from sidecall_server.domain.outputs import ToolOutput
 from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import TurnOptions
-from sidecall_server.domain.values import CodeMode, ToolCall
+from sidecall_server.domain.values import CodeMode, PayloadKind, ToolCall, ToolName
 from sidecall_server.runtime import verdicts
+from sidecall_server.runtime.ended_calls import EndedCall
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
 
 
-ENDED_CALL_BYTES = 2048
-"""What an ended call takes in memory beside its texts, roughly."""
-
-
 class Call:
-    """A call from its frame to its terminal outcome, and after it as long as it is kept."""
+    """A call from its frame to its terminal outcome; then an `EndedCall` takes its place."""
 
     __slots__ = (
         "_call_timer",
@@ -68,12 +65,10 @@ class Call:
         "_session",
         "_teardown_timer",
         "completed",
-        "completed_data",
         "dispatch",
         "dispatch_order",
         "ended_at",
         "feedback",
-        "fingerprint",
         "handler_ended_at",
         "handler_started_at",
         "held_bytes",
@@ -89,6 +84,9 @@ class Call:
     )
 
     state: CallState
+
+    completed_data: Final = b""
+    """Only an ended call has one."""
 
     def __init__(self, session: Session, dispatch: DispatchCall, dispatch_order: int) -> None:
         call = dispatch.call
@@ -112,11 +110,7 @@ class Call:
         self.held_bytes = dispatch.size_bytes
         """What it keeps in memory: the payload, and what handler and hooks answered."""
         self.completed: CallCompleted | None = None
-        """The terminal frame, while the call ends."""
-        self.completed_data = b""
-        """The terminal frame as it goes out, once there is one."""
-        self.fingerprint = 0
-        """What the payload is recognised by, once it is forgotten."""
+        """The terminal frame, once the call has ended."""
         self._hook_timer: asyncio.TimerHandle | None = None
         self._teardown_timer: asyncio.TimerHandle | None = None
         self._call_timer: asyncio.TimerHandle | None = None
@@ -133,6 +127,14 @@ class Call:
     @property
     def turn_options(self) -> TurnOptions | None:
         return self.dispatch.turn_options
+
+    @property
+    def tool_name(self) -> ToolName:
+        return self.dispatch.call.tool_name
+
+    @property
+    def payload_kind(self) -> PayloadKind:
+        return self.dispatch.call.payload.kind
 
     @property
     def cell_id(self) -> str:
@@ -157,33 +159,34 @@ class Call:
 
     def is_of(self, call: ToolCall) -> bool:
         """Whether this is the call, and not another under its ids."""
-        if self.completed_data:
-            return self.fingerprint == hash(call)
         return self.dispatch.call == call
 
-    def forget_work(self) -> None:
-        """It has ended: what was said of it stays, what it worked on goes."""
-        self.fingerprint = hash(self.dispatch.call)
-        bare = self.dispatch.call.without_payload
-        self.dispatch = self.dispatch._replace(call=bare, traceparent="")
-        self.state = self.state._replace(call=bare, contexts=())
-        self.completed = self.projection = self.invocation = self.hook = self.feedback = None
-        assert self.outcome is not None, "it has ended"
-        result = self.outcome.result
-        self.held_bytes = (
-            ENDED_CALL_BYTES
-            + len(bare.tool_name.flat)
-            + len(self.completed_data)
-            + (0 if isinstance(result, Completed) else len(result.message))
+    def without_work(self, completed_data: bytes) -> EndedCall:
+        """What stays of it once it has ended, with its terminal frame as it goes out."""
+        completed = self.completed
+        assert completed is not None, "it has ended"
+        return EndedCall(
+            self.reference,
+            self.dispatch_order,
+            self.tool_name,
+            self.payload_kind,
+            self.cell_id,
+            completed.outcome,
+            self.started_unix,
+            completed.durations,
+            completed_data,
+            hash(self.dispatch.call),
         )
 
     # --- what happens to it -----------------------------------------------------------
 
     def begin(self) -> None:
         """Enter the runtime."""
-        tool = self._session.tools.get(self.dispatch.call.tool_name)
-        limits = [self.dispatch.timeout_seconds, tool.call_timeout_seconds if tool else None]
-        timeout = min((seconds for seconds in limits if seconds is not None), default=None)
+        tool = self._session.declared.tools.get(self.tool_name)
+        timeout = self.dispatch.timeout_seconds
+        limit = None if tool is None else tool.call_timeout_seconds
+        if limit is not None:
+            timeout = limit if timeout is None else min(timeout, limit)
         if timeout is not None:
             self._call_timer = self._session.call_later(timeout, self._timed_out)
         self.state, effects = begin(self.dispatch.call, tool)
@@ -258,15 +261,15 @@ class Call:
             _CARRY_OUT[effect](self)
 
     def _await_readiness(self) -> None:
-        self._session.await_tool(self)
+        self._session.declared.await_tool(self)
 
     def _enter_gate(self) -> None:
-        tool = self._session.tools.get(self.dispatch.call.tool_name)
+        tool = self._session.declared.tools.get(self.tool_name)
         exclusive = tool is None or not tool.shares_gate
-        self._session.gate_of(self).enter(self, exclusive=exclusive, admit=self._admitted)
+        self._session.gates.enter(self.cell_id, self, exclusive=exclusive, admit=self._admitted)
 
     def _admitted(self) -> None:
-        self._feed(GateEntered(self._session.tools.get(self.dispatch.call.tool_name)))
+        self._feed(GateEntered(self._session.declared.tools.get(self.tool_name)))
 
     def _emit_started(self) -> None:
         self._session.call_started(self)
@@ -275,7 +278,7 @@ class Call:
         tool = self.state.tool
         assert tool is not None, "the pre hook comes after the look-up"
         timeout: float | None = None
-        if self._session.has_hooks(HookPoint.PRE_TOOL_USE):
+        if HookPoint.PRE_TOOL_USE in self._session.declared.hook_points:
             seen = pre_tool_use(self.state.call, tool.hook_kind)
             if seen is not None:
                 view = HookView(
@@ -285,7 +288,7 @@ class Call:
                     seen.tool_input_json,
                     None,
                 )
-                timeout = self._session.hook_timeout(HookPoint.PRE_TOOL_USE, view)
+                timeout = self._session.declared.hook_timeout(HookPoint.PRE_TOOL_USE, view)
         if timeout is None:
             self._feed(PreHookAnswered())
         else:
@@ -293,7 +296,7 @@ class Call:
 
     def _invoke(self) -> None:
         self.invocation = InvokeHandler(
-            self._session.issue_token(self, hook=False),
+            self._session.invocations.of_handler(self),
             self.state.call,
             self.state.call is not self.dispatch.call,
             self.dispatch_order,
@@ -302,19 +305,19 @@ class Call:
 
     def _withdraw(self) -> None:
         assert self.invocation is not None, "only what was queued is withdrawn"
-        self._session.withdraw(self.invocation)
+        self._session.outbox.withdraw(self.invocation)
 
     def _ask_post_hook(self) -> None:
         view = self._post_hook_view()
         assert view is not None, "the post hook was found wanted"
-        timeout = self._session.hook_timeout(HookPoint.POST_TOOL_USE, view)
+        timeout = self._session.declared.hook_timeout(HookPoint.POST_TOOL_USE, view)
         assert timeout is not None, "the post hook was found wanted"
         self._ask(HookPoint.POST_TOOL_USE, view, timeout)
 
     def _abort_work(self) -> None:
         work = self.hook or self.invocation
         assert work is not None, "hook or handler runs"
-        was_told = not self._session.withdraw(work) or self._hook_timer is not None
+        was_told = not self._session.outbox.withdraw(work) or self._hook_timer is not None
         if self.hook is not None and self.phase is Phase.TERMINAL and not was_told:
             return
         waiting = self.phase is Phase.TEARDOWN
@@ -336,7 +339,7 @@ class Call:
         )
 
     def _leave_gate(self) -> None:
-        self._session.leave_gate(self)
+        self._session.gates.leave(self.cell_id, self)
 
     def _complete(self) -> None:
         self.ended_at = self._session.clock()
@@ -379,10 +382,11 @@ class Call:
             self.projection = projection
             if projection.contains_external_context:
                 self._session.mark_external_context(self)
-            if success and self._session.has_hooks(HookPoint.POST_TOOL_USE):
+            declared = self._session.declared
+            if success and HookPoint.POST_TOOL_USE in declared.hook_points:
                 view = self._post_hook_view()
                 wants_hook = view is not None and (
-                    self._session.hook_timeout(HookPoint.POST_TOOL_USE, view) is not None
+                    declared.hook_timeout(HookPoint.POST_TOOL_USE, view) is not None
                 )
         return HandlerReturned(success, wants_hook)
 
@@ -393,7 +397,7 @@ class Call:
         return verdicts.post_hook_view(projection, tool.hook_kind)
 
     def _ask(self, point: HookPoint, view: HookView, timeout: float) -> None:
-        token = self._session.issue_token(self, hook=True)
+        token = self._session.invocations.of_hook(self)
         self.hook = InvokeHook(token, self.reference, point, view, timeout)
         self.hook_asked_at = self._session.clock()
         self._session.observer.hook_asked(self._session, self, point)
@@ -410,14 +414,14 @@ class Call:
             self._hook_timer.cancel()
             self._hook_timer = None
         if self.hook is not None:
-            self._session.retire_token(self.hook.hook_token)
+            self._session.invocations.hooks.pop(self.hook.hook_token, None)
             self.hook = None
 
     def _hook_timed_out(self) -> None:
         """Fails open (F10)."""
         hook = self.hook
         assert hook is not None, "the timer runs while a hook does"
-        self._session.withdraw(hook)  # told anew after a gap
+        self._session.outbox.withdraw(hook)  # told anew after a gap
         self._session.send(
             AbortHandler(hook.hook_token, self.reference, AbortReason.TIMED_OUT, False, 0.0),
             control=True,

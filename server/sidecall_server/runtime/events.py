@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import ParamSpec
 
 from sidecall_server.domain.errors import Reason, ResourceExhausted
 from sidecall_server.domain.session_events import EventsLost, NumberedEvent, SessionEvent
+
+Parts = ParamSpec("Parts")
 
 
 class Watcher:
@@ -79,10 +82,13 @@ class EventFanOut:
         self._watchers: list[Watcher] = []
         self._number = 0
 
-    def emit(self, event: SessionEvent) -> None:
-        """Tell every watcher; never waits."""
+    def emit(
+        self, make: Callable[Parts, SessionEvent], *parts: Parts.args, **named: Parts.kwargs
+    ) -> None:
+        """Tell every watcher; never waits. Where nobody watches, the event is only counted."""
         self._number += 1
         if self._watchers:
+            event = make(*parts, **named)
             numbered = NumberedEvent(self._number, self._wall_clock(), event)
             for watcher in self._watchers:
                 watcher.put(numbered)

@@ -20,6 +20,7 @@ class Gate:
 
     def __init__(self) -> None:
         self._holders: dict[Hashable, bool] = {}
+        self._held_alone = False
         self._queue: OrderedDict[Hashable, tuple[bool, Callable[[], None]]] = OrderedDict()
         self._admitting = False
 
@@ -32,9 +33,13 @@ class Gate:
 
     def leave(self, ticket: Hashable) -> None:
         """Release the gate or leave the queue at once. Nothing happens to a stranger."""
-        if self._holders.pop(ticket, None) is None:
+        alone = self._holders.pop(ticket, None)
+        if alone is None:
             self._queue.pop(ticket, None)
-        self._admit_next()
+        elif alone:
+            self._held_alone = False
+        if self._queue:
+            self._admit_next()
 
     @property
     def empty(self) -> bool:
@@ -51,10 +56,37 @@ class Gate:
         try:
             while self._queue:
                 ticket, (exclusive, admit) = next(iter(self._queue.items()))
-                if self._holders and (exclusive or any(self._holders.values())):
+                if self._held_alone or (exclusive and self._holders):
                     return
                 del self._queue[ticket]
-                self._holders[ticket] = exclusive
+                self._holders[ticket] = self._held_alone = exclusive
                 admit()
         finally:
             self._admitting = False
+
+
+class Gates:
+    """The gates of a session: one for direct calls, under no name, and one for each cell's."""
+
+    def __init__(self) -> None:
+        self._gates: dict[str, Gate] = {}
+
+    def enter(
+        self, name: str, ticket: Hashable, *, exclusive: bool, admit: Callable[[], None]
+    ) -> None:
+        """Queue the ticket at a gate."""
+        gate = self._gates.get(name)
+        if gate is None:
+            gate = self._gates[name] = Gate()
+        gate.enter(ticket, exclusive=exclusive, admit=admit)
+
+    def leave(self, name: str, ticket: Hashable) -> None:
+        """Release the gate or leave its queue; a gate that nobody uses goes."""
+        gate = self._gates.get(name)
+        if gate is not None:
+            gate.leave(ticket)
+            if gate.empty:
+                self._gates.pop(name, None)
+
+    def __len__(self) -> int:
+        return len(self._gates)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sidecall_server.domain.call_machine import Phase
+from sidecall_server.runtime.ended_calls import EndedCall
+from sidecall_server.runtime.outbox import Queued
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
@@ -17,8 +19,16 @@ if TYPE_CHECKING:
 def resend_after_gap(session: Session) -> None:
     """Queue what matters again; the client drops what it knows by token and by call."""
     for call in session.calls():
+        if isinstance(call, EndedCall):
+            _send(session, call.completed_data)
+            continue
         asked = call.hook if call.phase in (Phase.PRE_HOOK, Phase.POST_HOOK) else None
         invoked = call.invocation if call.phase is Phase.HANDLER else None
-        for frame in (call.completed_data or None, asked, invoked):
-            if frame is not None and not session.outbox.waits(frame):
-                session.outbox.send(frame)
+        for frame in (asked, invoked):
+            if frame is not None:
+                _send(session, frame)
+
+
+def _send(session: Session, frame: Queued) -> None:
+    if not session.outbox.waits(frame):
+        session.outbox.send(frame)

@@ -1,4 +1,4 @@
-"""One session: its options, recorder, tools, gates and calls, across its connections."""
+"""One session: its options, recorder and calls, across its connections."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sidecall_server.domain.call_machine import Phase
-from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
+from sidecall_server.domain.declarations import HookDeclaration, ToolDeclaration
 from sidecall_server.domain.errors import (
     AlreadyExists,
     FailedPrecondition,
@@ -31,7 +30,6 @@ from sidecall_server.domain.frames import (
     DispatchCall,
     HandlerResult,
     HookVerdict,
-    HookView,
     InvokeHandler,
     InvokeHook,
     ServerFrame,
@@ -55,11 +53,14 @@ from sidecall_server.domain.session_events import (
     StateChanged,
 )
 from sidecall_server.domain.session_options import SessionOptions, TurnOptions
-from sidecall_server.domain.values import ToolCall, ToolMode, ToolName
+from sidecall_server.domain.values import ToolCall, ToolMode
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.completion import completed_frame
+from sidecall_server.runtime.declared import Declared
+from sidecall_server.runtime.ended_calls import EndedCall, EndedCalls
 from sidecall_server.runtime.events import EventFanOut, Watcher
-from sidecall_server.runtime.gate import Gate
+from sidecall_server.runtime.gate import Gates
+from sidecall_server.runtime.invocations import Invocations
 from sidecall_server.runtime.outbox import FrameCodec, Outbox
 from sidecall_server.runtime.transfers import Transfers
 
@@ -96,13 +97,14 @@ class Session:
         self.wall_clock = registry.wall_clock
         self.observer = registry.observer
         self._loop = asyncio.get_running_loop()
+        self.clock = self._loop.time
+        """Monotonic seconds."""
         self.created_at = self.wall_clock()
         self.last_used_at = self.clock()
         self.state = SessionState.OPEN
         self.was_attached = False
         """Whether a stream ever was."""
         self.recorder = Recorder()
-        self.tools: dict[ToolName, ToolDeclaration] = {}
         self.external_context_marked = False
         self.hooks_failed_open = 0
         self.late_results = 0
@@ -131,35 +133,27 @@ class Session:
         self.last_sequence_received = 0
         self.connection: Connection | None = None
         self.open_calls: dict[CallReference, Call] = {}
-        self.ended_calls: OrderedDict[CallReference, Call] = OrderedDict()
-        self._hooks: tuple[HookDeclaration, ...] = ()
-        self._gates: dict[str, Gate] = {}
-        self._waiting_for_tool: dict[ToolName, list[Call]] = {}
-        self._invocations: dict[bytes, Call] = {}
-        self._hook_invocations: dict[bytes, Call] = {}
-        self._token_prefix = secrets.token_bytes(8)
+        self.ended_calls = EndedCalls(
+            self.limits.max_retained_calls, self.limits.max_retained_bytes
+        )
+        self.declared = Declared(
+            self.limits.max_declarations,
+            self.limits.default_hook_timeout_seconds,
+            registry.make_room,
+        )
+        self.gates = Gates()
+        """R4: one for direct calls, and one for those of each cell."""
+        self.invocations = Invocations()
+        self.bytes_in_flight = 0
+        """Bytes of the payloads and answers of open calls."""
         self.prompt_key = secrets.token_bytes(8)
         """Tells its prompts from those of other sessions."""
-        self._tokens_issued = 0
         self._dispatched = 0
-        self._bytes_in_flight = 0
-        self._retained_bytes = 0
-        self._declared_bytes = 0
         self._counted_bytes = 0
         self._held_record_bytes = 0
         self._ended_turns: OrderedDict[str, None] = OrderedDict()
         self._ended_turn_bytes = 0
         self._grace_timer: asyncio.TimerHandle | None = None
-
-    # --- time -------------------------------------------------------------------------
-
-    def clock(self) -> float:
-        """Monotonic seconds."""
-        return self._loop.time()
-
-    def call_later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        """Arm a timer."""
-        return self._loop.call_later(seconds, callback)
 
     # --- recorder ---------------------------------------------------------------------
 
@@ -172,6 +166,9 @@ class Session:
             FailedPrecondition: the session is closed.
         """
         self.require_open()
+        return self._record(call, turn_options)
+
+    def _record(self, call: ToolCall, turn_options: TurnOptions | None) -> RecordDisposition:
         disposition = RecordDisposition.DISABLED
         if self._recorder_enabled(turn_options):
             mode = self.tool_mode(turn_options)
@@ -179,7 +176,7 @@ class Session:
                 call, mode, allowance_bytes=self.registry.record_allowance_bytes
             )
             self._count_record_bytes()
-        self.events.emit(CallRecorded(CallReference(call.turn_id, call.call_id), disposition))
+        self.events.emit(CallRecorded.of, call, disposition)
         return disposition
 
     def register_cell(self, cell_id: str, output_call_id: str, turn_id: str = "") -> bool:
@@ -209,7 +206,7 @@ class Session:
         self._count_record_bytes()
         self.count_bytes()
         if attachment.attached:
-            self.events.emit(CallsAttached(sampling_request_id, len(attachment.items)))
+            self.events.emit(CallsAttached, sampling_request_id, len(attachment.items))
         return attachment
 
     def end_turn(self, turn_id: str) -> int:
@@ -248,7 +245,7 @@ class Session:
             self._dispatched_again(known, frame)
             return
         self._check_dispatch(frame)
-        self.record_tool_call(call, frame.turn_options)
+        self._record(call, frame.turn_options)
         self._dispatched += 1
         taken = Call(self, frame, self._dispatched)
         self.open_calls[reference] = taken
@@ -264,7 +261,7 @@ class Session:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
             ResourceExhausted: it would have to wait, and there is no room (BUFFER_LIMIT).
         """
-        call = self._invocations.get(frame.invocation_token)
+        call = self.invocations.handlers.get(frame.invocation_token)
         if call is not None:
             call.handler_answered(frame)
         else:
@@ -276,7 +273,7 @@ class Session:
         Raises:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
         """
-        call = self._hook_invocations.get(frame.hook_token)
+        call = self.invocations.hooks.get(frame.hook_token)
         if call is not None:
             call.hook_answered(self._with_room(frame))
         else:
@@ -299,12 +296,10 @@ class Session:
         Raises:
             NotFound: this session never issued the token (UNKNOWN_INVOCATION).
         """
-        call = self._invocations.get(invocation_token) or self._hook_invocations.get(
-            invocation_token
-        )
+        call = self.invocations.call_of(invocation_token)
         if call is not None:
             call.torn_down()
-        elif not self._issued(invocation_token):
+        elif not self.invocations.was_issued(invocation_token):
             self._late_or_unknown(invocation_token)
 
     def cancel(
@@ -332,7 +327,7 @@ class Session:
         results.reverse()
         return results
 
-    def find_call(self, reference: CallReference) -> Call:
+    def find_call(self, reference: CallReference) -> Call | EndedCall:
         """A call that is open or kept.
 
         Raises:
@@ -349,9 +344,9 @@ class Session:
             )
         return call
 
-    def calls(self, turn_id: str = "") -> list[Call]:
+    def calls(self, turn_id: str = "") -> list[Call | EndedCall]:
         """All calls that are open or kept, in the order of their dispatch (G10)."""
-        calls = [*self.ended_calls.values(), *self.open_calls.values()]
+        calls = [*self.ended_calls, *self.open_calls.values()]
         if turn_id:
             calls = [call for call in calls if call.reference.turn_id == turn_id]
         return sorted(calls, key=lambda call: call.dispatch_order)
@@ -362,53 +357,20 @@ class Session:
         """Queue a frame for the agent; it waits while no agent is attached."""
         self.outbox.send(frame, control=control)
 
-    def withdraw(self, frame: ServerFrame) -> bool:
-        """Take back a frame that is not written yet."""
-        return self.outbox.withdraw(frame)
-
-    def gate_of(self, call: Call) -> Gate:
-        """The gate of a call: the session's, or its cell's (R4)."""
-        return self._gates.setdefault(call.cell_id, Gate())
-
-    def leave_gate(self, call: Call) -> None:
-        """Release the gate, or leave its queue."""
-        gate = self._gates.get(call.cell_id)
-        if gate is not None:
-            gate.leave(call)
-            if gate.empty:
-                self._gates.pop(call.cell_id, None)
-
-    def await_tool(self, call: Call) -> None:
-        """Wait until the call's tool is ready."""
-        self._waiting_for_tool.setdefault(call.dispatch.call.tool_name, []).append(call)
-
-    def issue_token(self, call: Call, *, hook: bool) -> bytes:
-        """A token that fences the answer to one invocation."""
-        self._tokens_issued += 1
-        token = self._token_prefix + self._tokens_issued.to_bytes(8, "big")
-        (self._hook_invocations if hook else self._invocations)[token] = call
-        return token
-
-    def retire_token(self, token: bytes) -> None:
-        """From now on an answer with this token is late."""
-        self._hook_invocations.pop(token, None)
-        self._invocations.pop(token, None)
-
-    @property
-    def bytes_in_flight(self) -> int:
-        """Bytes of the payloads and answers of open calls."""
-        return self._bytes_in_flight
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        """Arm a timer."""
+        return self._loop.call_later(seconds, callback)
 
     def hold(self, size_bytes: int) -> None:
         """An open call keeps so much more; counted for all sessions once the message is read."""
-        self._bytes_in_flight += size_bytes
+        self.bytes_in_flight += size_bytes
 
     def count_bytes(self) -> None:
         """Keep the registry's account of all that the session holds, records aside."""
         held = (
-            self._bytes_in_flight
-            + self._retained_bytes
-            + self._declared_bytes
+            self.bytes_in_flight
+            + self.ended_calls.held_bytes
+            + self.declared.held_bytes
             + self._ended_turn_bytes
             + self.recorder.outline_bytes
             + self.outbox.held_bytes
@@ -417,31 +379,10 @@ class Session:
         self.registry.bytes_in_flight += held - self._counted_bytes
         self._counted_bytes = held
 
-    @property
-    def retained_bytes(self) -> int:
-        """Bytes of ended calls that are kept to be read."""
-        return self._retained_bytes
-
     def forget_ended_calls(self) -> None:
         """Make room: ended calls are kept for reading only."""
         self.ended_calls.clear()
-        self._retained_bytes = 0
         self.count_bytes()
-
-    def has_hooks(self, point: HookPoint) -> bool:
-        """Whether any hook is declared there."""
-        return any(hook.point is point for hook in self._hooks)
-
-    def hook_timeout(self, point: HookPoint, view: HookView) -> float | None:
-        """The time for the hooks that match, seconds; None: none matches."""
-        names = (view.tool_name, *view.matcher_aliases)
-        default = self.limits.default_hook_timeout_seconds
-        times = [
-            hook.timeout_seconds or default
-            for hook in self._hooks
-            if hook.point is point and hook.matches(names)
-        ]
-        return max(times, default=None)
 
     def hook_failed_open(self, call: Call, verdict: object) -> None:
         """Count and log a verdict that could not be used (F10)."""
@@ -462,39 +403,33 @@ class Session:
         """Mark the session, once, if it wants to be marked (H1, R9)."""
         if self.options.mark_external_context and not self.external_context_marked:
             self.external_context_marked = True
-            self.events.emit(ExternalContextMarked(call.reference))
+            self.events.emit(ExternalContextMarked, call.reference)
 
     def call_started(self, call: Call) -> None:
         """Tell the watchers (G13)."""
-        self.events.emit(CallStarted(call.reference, call.dispatch.call.tool_name, call.cell_id))
+        self.events.emit(CallStarted, call.reference, call.tool_name, call.cell_id)
         self.observer.call_started(self, call)
 
     def call_ended(self, call: Call) -> None:
         """Send the terminal frame, tell the watchers, and keep the call to be read (R3)."""
-        outcome = call.outcome
-        assert outcome is not None, "the call has ended"
-        for issued in (call.invocation, call.hook):
-            if issued is not None:
-                self.retire_token(
-                    issued.invocation_token
-                    if isinstance(issued, InvokeHandler)
-                    else issued.hook_token
-                )
-        call.completed = completed_frame(call, self.options)
-        call.completed_data = self._encode_completed(call.completed)
-        self.outbox.send(call.completed_data)
-        if outcome.lifecycle is not LifecycleFinish.NONE:
-            self.events.emit(CallFinished(call.reference, outcome.brief, call.durations()))
+        if call.invocation is not None:
+            self.invocations.handlers.pop(call.invocation.invocation_token, None)
+        if call.hook is not None:
+            self.invocations.hooks.pop(call.hook.hook_token, None)
+        completed = call.completed = completed_frame(call, self.options)
+        data = self._encode_completed(completed)
+        self.outbox.send(data)
+        if completed.outcome.lifecycle is not LifecycleFinish.NONE:
+            self.events.emit(
+                CallFinished.of, call.reference, completed.outcome, completed.durations
+            )
         del self.open_calls[call.reference]
-        waiting = self._waiting_for_tool.get(call.dispatch.call.tool_name)
-        if waiting is not None and call in waiting:
-            waiting.remove(call)
-        self._bytes_in_flight -= call.held_bytes
+        self.declared.await_no_more(call)
+        self.bytes_in_flight -= call.held_bytes
         self.registry.call_ended()
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
-        call.forget_work()
-        self._retain(call)
+        self.ended_calls.keep(call.without_work(data))
         self.count_bytes()
         self.touch()
 
@@ -512,7 +447,9 @@ class Session:
         Raises:
             ResourceExhausted: too many (TOOL_LIMIT), or no room for them (BUFFER_LIMIT).
         """
-        self._take_declarations({tool.tool_name: tool for tool in tools}, tuple(hooks))
+        self.declared.replace(tools, hooks)
+        self.count_bytes()
+        self.declared.tell_ready()
 
     def update_tools(self, update: UpdateTools) -> None:
         """Change what is declared.
@@ -520,11 +457,9 @@ class Session:
         Raises:
             ResourceExhausted: too many (TOOL_LIMIT), or no room for them (BUFFER_LIMIT).
         """
-        declared = dict(self.tools)
-        for name in update.remove:
-            declared.pop(name, None)
-        declared.update((tool.tool_name, tool) for tool in update.upsert)
-        self._take_declarations(declared, self._hooks if update.hooks is None else update.hooks)
+        self.declared.update(update)
+        self.count_bytes()
+        self.declared.tell_ready()
 
     # --- life -------------------------------------------------------------------------
 
@@ -586,7 +521,7 @@ class Session:
         self.recorder = Recorder()
         self._count_record_bytes()
         self.transfers.clear()
-        self.tools, self._hooks, self._declared_bytes = {}, (), 0
+        self.declared.clear()
         self._ended_turns.clear()
         self._ended_turn_bytes = 0
         self.registry.session_closed(self)
@@ -623,7 +558,7 @@ class Session:
         self.registry.record_bytes += held - self._held_record_bytes
         self._held_record_bytes = held
 
-    def _dispatched_again(self, known: Call, frame: DispatchCall) -> None:
+    def _dispatched_again(self, known: Call | EndedCall, frame: DispatchCall) -> None:
         if not known.is_of(frame.call):
             raise AlreadyExists(
                 f"call {frame.call.call_id!r} of turn {frame.call.turn_id!r} was dispatched with"
@@ -634,7 +569,7 @@ class Session:
             )
         self.require_reader()
         self.send(CallAccepted(known.reference, known.dispatch_order, known.phase, duplicate=True))
-        if known.completed_data and not self.outbox.waits(known.completed_data):
+        if isinstance(known, EndedCall) and not self.outbox.waits(known.completed_data):
             self.outbox.send(known.completed_data)
 
     def _encode_completed(self, completed: CallCompleted) -> bytes:
@@ -655,22 +590,11 @@ class Session:
             raise FailedPrecondition(
                 f"the turn {turn_id!r} has ended; dispatch in a new turn", reason=Reason.TURN_ENDED
             )
-        limits = self.limits
-        for subject, used, limit in (
-            ("max_calls_in_flight", len(self.open_calls), limits.max_calls_in_flight),
-            (
-                "max_calls_in_flight_total",
-                self.registry.calls_in_flight,
-                limits.max_calls_in_flight_total,
-            ),
-        ):
-            if used >= limit:
-                raise ResourceExhausted(
-                    f"{used} calls are open, {subject} is {limit}; wait for one to end",
-                    reason=Reason.CALL_LIMIT,
-                    subject=subject,
-                    retry_after_seconds=1.0,
-                )
+        limits, registry = self.limits, self.registry
+        if len(self.open_calls) >= limits.max_calls_in_flight:
+            raise _too_many_calls("max_calls_in_flight", limits.max_calls_in_flight)
+        if registry.calls_in_flight >= limits.max_calls_in_flight_total:
+            raise _too_many_calls("max_calls_in_flight_total", limits.max_calls_in_flight_total)
         self.require_room(frame.size_bytes)
 
     def require_reader(self) -> None:
@@ -685,9 +609,9 @@ class Session:
     def require_room(self, size_bytes: int) -> None:
         """Raises ResourceExhausted where open calls may not hold so much more (BUFFER_LIMIT)."""
         limit = self.limits.max_bytes_in_flight
-        if self._bytes_in_flight + size_bytes > limit:
+        if self.bytes_in_flight + size_bytes > limit:
             raise ResourceExhausted(
-                f"open calls hold {self._bytes_in_flight} bytes, max_bytes_in_flight is {limit};"
+                f"open calls hold {self.bytes_in_flight} bytes, max_bytes_in_flight is {limit};"
                 " wait for one to end",
                 reason=Reason.BUFFER_LIMIT,
                 subject="max_bytes_in_flight",
@@ -706,15 +630,8 @@ class Session:
             return CancelDisposition.ALREADY_TERMINAL
         return CancelDisposition.UNKNOWN
 
-    def _issued(self, token: bytes) -> bool:
-        return (
-            len(token) == 16
-            and token[:8] == self._token_prefix
-            and 0 < int.from_bytes(token[8:], "big") <= self._tokens_issued
-        )
-
     def _late_or_unknown(self, token: bytes) -> None:
-        if self._issued(token):
+        if self.invocations.was_issued(token):
             self.result_was_late()
             return
         raise NotFound(
@@ -726,20 +643,10 @@ class Session:
 
     def _written(self, frame: InvokeHandler | InvokeHook) -> None:
         if isinstance(frame, InvokeHandler):
-            if (call := self._invocations.get(frame.invocation_token)) is not None:
+            if (call := self.invocations.handlers.get(frame.invocation_token)) is not None:
                 call.invocation_written()
-        elif (call := self._hook_invocations.get(frame.hook_token)) is not None:
+        elif (call := self.invocations.hooks.get(frame.hook_token)) is not None:
             call.hook_written()
-
-    def _retain(self, call: Call) -> None:
-        self.ended_calls[call.reference] = call
-        self._retained_bytes += call.held_bytes
-        while self.ended_calls and (
-            len(self.ended_calls) > self.limits.max_retained_calls
-            or self._retained_bytes > self.limits.max_retained_bytes
-        ):
-            _, oldest = self.ended_calls.popitem(last=False)
-            self._retained_bytes -= oldest.held_bytes
 
     def _remember_ended(self, turn_id: str) -> None:
         if turn_id not in self._ended_turns:
@@ -750,37 +657,11 @@ class Session:
             self._ended_turn_bytes -= len(self._ended_turns.popitem(last=False)[0])
         self.count_bytes()
 
-    def _take_declarations(
-        self, tools: dict[ToolName, ToolDeclaration], hooks: Sequence[HookDeclaration]
-    ) -> None:
-        limit = self.limits.max_declarations
-        for count in (len(tools), sum(max(1, len(hook.matchers)) for hook in hooks)):
-            if count > limit:
-                raise ResourceExhausted(
-                    f"{count} tools, or hooks with their matchers, are above max_declarations"
-                    f" ({limit}); declare fewer",
-                    reason=Reason.TOOL_LIMIT,
-                    subject="max_declarations",
-                )
-        declared_bytes = sum(tool.size_bytes for tool in tools.values())
-        declared_bytes += sum(hook.size_bytes for hook in hooks)
-        self.registry.make_room(declared_bytes - self._declared_bytes)
-        self.tools = tools
-        self._hooks = tuple(hooks)
-        self._declared_bytes = declared_bytes
-        self.count_bytes()
-        for name in list(self._waiting_for_tool):
-            tool = tools.get(name)
-            if tool is None or tool.ready:
-                for call in self._waiting_for_tool.pop(name):
-                    if call.phase is Phase.READINESS:
-                        call.tool_ready()
-
     def _move_to(self, state: SessionState) -> None:
         if self.state is not state:
             self.state = state
             self.touch()
-            self.events.emit(StateChanged(state))
+            self.events.emit(StateChanged, state)
 
     def _grace_ended(self) -> None:
         self._grace_timer = None
@@ -796,4 +677,13 @@ def closed_error(session_id: str) -> FailedPrecondition:
     """What a closed session answers."""
     return FailedPrecondition(
         f"the session {session_id!r} is closed; create a new one", reason=Reason.SESSION_CLOSED
+    )
+
+
+def _too_many_calls(subject: str, limit: int) -> ResourceExhausted:
+    return ResourceExhausted(
+        f"{limit} calls are open, as many as {subject} allows; wait for one to end",
+        reason=Reason.CALL_LIMIT,
+        subject=subject,
+        retry_after_seconds=1.0,
     )

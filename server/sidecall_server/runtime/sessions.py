@@ -79,7 +79,7 @@ class Sessions:
         limit = self.limits.max_bytes_in_flight_total
         if self.bytes_in_flight + size_bytes <= limit:
             return
-        kept_bytes = sum(session.retained_bytes for session in self._sessions.values())
+        kept_bytes = sum(session.ended_calls.held_bytes for session in self._sessions.values())
         if self.bytes_in_flight - kept_bytes + size_bytes <= limit:
             for session in self._sessions.values():
                 session.forget_ended_calls()

@@ -9,7 +9,7 @@ from sidecall.v1 import call_outcome_pb2 as pb
 
 from sidecall_server.domain.call_machine import Phase
 from sidecall_server.domain.failure import AbortReason
-from sidecall_server.domain.frames import CallDurations, CallReference, DispatchCall
+from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import (
     Aborted,
     AbortProgress,
@@ -20,6 +20,7 @@ from sidecall_server.domain.outcome import (
     ModelFailure,
     TeardownState,
 )
+from sidecall_server.domain.values import PayloadKind, ToolName
 from sidecall_server.wire.durations import write_duration, write_timestamp
 from sidecall_server.wire.tool_call import PAYLOAD_KIND_NUMBERS, write_tool_name
 from sidecall_server.wire.validation import Problems, read_id, read_required_id
@@ -75,7 +76,9 @@ class KnownCall(Protocol):
     @property
     def reference(self) -> CallReference: ...
     @property
-    def dispatch(self) -> DispatchCall: ...
+    def tool_name(self) -> ToolName: ...
+    @property
+    def payload_kind(self) -> PayloadKind: ...
     @property
     def dispatch_order(self) -> int: ...
     @property
@@ -141,12 +144,11 @@ def write_call_durations(
 
 def write_call_status(session_id: str, call: KnownCall) -> pb.ToolCallStatus:
     """A call as an operator sees it: no arguments, no outputs."""
-    submitted = call.dispatch.call
     return pb.ToolCallStatus(
         session_id=session_id,
         call=write_call_reference(call.reference),
-        tool_name=write_tool_name(submitted.tool_name),
-        payload_kind=PAYLOAD_KIND_NUMBERS[submitted.payload.kind],
+        tool_name=write_tool_name(call.tool_name),
+        payload_kind=PAYLOAD_KIND_NUMBERS[call.payload_kind],
         cell_id=call.cell_id,
         dispatch_order=call.dispatch_order,
         phase=CALL_PHASE_NUMBERS[call.phase],

@@ -52,8 +52,8 @@ class ServerInfo(NamedTuple):
     """Whether a new session records calls where it does not say (J1)."""
 
 
-class EndedCall(KnownCall, Protocol):
-    """A call with what is kept of its end: its terminal frame, as it went out."""
+class ReadableCall(KnownCall, Protocol):
+    """A call with what is kept of its end: its terminal frame as it went out; empty: still open."""
 
     @property
     def completed_data(self) -> bytes: ...
@@ -113,7 +113,7 @@ def write_limits(limits: RuntimeLimits) -> pb.RuntimeLimits:
 
 
 def write_call(
-    session_id: str, call: EndedCall, views: Sequence[View] | None
+    session_id: str, call: ReadableCall, views: Sequence[View] | None
 ) -> pb.GetToolCallResponse:
     """A call and, of those made when it ended, the views that are wanted (None: all)."""
     completed = stream_pb.ServerFrame.FromString(call.completed_data).call_completed
