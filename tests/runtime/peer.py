@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from msgspec.structs import replace
 from sidecall_server.domain.content import InputText
 from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
 from sidecall_server.domain.errors import DomainError, InvalidArgument
@@ -64,7 +65,7 @@ class PickleCodec:
     def encode(self, frame: ServerFrame | Chunk) -> bytes:
         if isinstance(frame, CallCompleted) and frame.projection is not None:
             shown = Shown(frame.projection.response_item_json, frame.projection.code_mode_json)
-            return pickle.dumps(frame._replace(projection=shown))  # type: ignore[arg-type]
+            return pickle.dumps(replace(frame, projection=shown))
         return pickle.dumps(frame)
 
     def decode(self, data: bytes) -> Any:
@@ -83,7 +84,7 @@ class PickleCodec:
         return CallReference(frame.call.turn_id, frame.call.call_id)
 
     def seal(self, envelope: Envelope) -> bytes:
-        return pickle.dumps(envelope._replace(frames=list(envelope.frames)))
+        return pickle.dumps(replace(envelope, frames=list(envelope.frames)))
 
     def open(self, data: bytes) -> Envelope:
         try:

@@ -371,7 +371,7 @@ def _aborted(
 
 def _end_teardown(state: CallState, teardown: TeardownState) -> tuple[CallState, Effects]:
     assert state.claim is not None, "a teardown follows a claim"
-    return _aborted(state, state.claim._replace(teardown=teardown))
+    return _aborted(state, replace(state.claim, teardown=teardown))
 
 
 def _unwaited(reason: AbortReason) -> TeardownState:

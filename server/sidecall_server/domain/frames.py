@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from sidecall_server.domain.call_machine import Phase
 from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
 from sidecall_server.domain.errors import FieldViolation, Reason
@@ -32,7 +34,7 @@ class CallReference(NamedTuple):
     call_id: str
 
 
-class CallDurations(NamedTuple):
+class CallDurations(Struct, frozen=True):
     """Where a call's time went, seconds; None: it did not get there."""
 
     dispatch: float | None
@@ -55,18 +57,18 @@ class CancelledCall(NamedTuple):
     disposition: CancelDisposition
 
 
-class CancelTarget(NamedTuple):
+class CancelTarget(Struct, frozen=True):
     """Which calls: those named, a turn's, or (both None) all open ones."""
 
     calls: tuple[CallReference, ...] | None = None
     turn_id: str | None = None
 
 
-class Heartbeat(NamedTuple):
+class Heartbeat(Struct, frozen=True):
     """I am here."""
 
 
-class Envelope(NamedTuple):
+class Envelope(Struct, frozen=True):
     """A message whose frames are still bytes."""
 
     sequence: int
@@ -85,7 +87,7 @@ class Chunk(NamedTuple):
 # --- from the client ------------------------------------------------------------------
 
 
-class Hello(NamedTuple):
+class Hello(Struct, frozen=True):
     """Opens or resumes."""
 
     protocol_versions: tuple[int, ...]
@@ -98,7 +100,7 @@ class Hello(NamedTuple):
     client_name: str
 
 
-class UpdateTools(NamedTuple):
+class UpdateTools(Struct, frozen=True):
     """Changes what is declared. `hooks` None: no change."""
 
     upsert: tuple[ToolDeclaration, ...]
@@ -106,7 +108,7 @@ class UpdateTools(NamedTuple):
     hooks: tuple[HookDeclaration, ...] | None
 
 
-class DispatchCall(NamedTuple):
+class DispatchCall(Struct, frozen=True):
     """Submits a call. `views` None: those of the session. `size_bytes` of the frame."""
 
     call: ToolCall
@@ -117,25 +119,25 @@ class DispatchCall(NamedTuple):
     size_bytes: int
 
 
-class RespondToModel(NamedTuple):
+class RespondToModel(Struct, frozen=True):
     """The handler's error that the model may read."""
 
     message: str
 
 
-class FatalError(NamedTuple):
+class FatalError(Struct, frozen=True):
     """The handler's error that ends the turn."""
 
     message: str
 
 
-class UnhandledError(NamedTuple):
+class UnhandledError(Struct, frozen=True):
     """The handler broke (G7)."""
 
     message: str
 
 
-class HandlerResult(NamedTuple):
+class HandlerResult(Struct, frozen=True):
     """Answers an invocation. `size_bytes` of the frame."""
 
     invocation_token: bytes
@@ -143,29 +145,29 @@ class HandlerResult(NamedTuple):
     size_bytes: int
 
 
-class Proceed(NamedTuple):
+class Proceed(Struct, frozen=True):
     """Go on unchanged."""
 
 
-class Rewrite(NamedTuple):
+class Rewrite(Struct, frozen=True):
     """Go on with other arguments, JSON text."""
 
     input_json: str
 
 
-class Block(NamedTuple):
+class Block(Struct, frozen=True):
     """Stop."""
 
     reason: str
 
 
-class Feedback(NamedTuple):
+class Feedback(Struct, frozen=True):
     """Show the model this in place of the output."""
 
     message: str
 
 
-class HookFailed(NamedTuple):
+class HookFailed(Struct, frozen=True):
     """The hooks failed, or answered with something unusable."""
 
     message: str
@@ -174,7 +176,7 @@ class HookFailed(NamedTuple):
 Verdict: TypeAlias = Proceed | Rewrite | Block | Feedback | HookFailed
 
 
-class HookVerdict(NamedTuple):
+class HookVerdict(Struct, frozen=True):
     """Answers a hook invocation. `size_bytes` of the frame."""
 
     hook_token: bytes
@@ -183,33 +185,33 @@ class HookVerdict(NamedTuple):
     size_bytes: int = 0
 
 
-class CancelCalls(NamedTuple):
+class CancelCalls(Struct, frozen=True):
     """Cancels calls."""
 
     cancel_id: int
     target: CancelTarget
 
 
-class TeardownComplete(NamedTuple):
+class TeardownComplete(Struct, frozen=True):
     """A cancelled handler has torn down."""
 
     invocation_token: bytes
 
 
-class RegisterCell(NamedTuple):
+class RegisterCell(Struct, frozen=True):
     """Which output carries the records of a cell (K)."""
 
     cell_id: str
     output_call: CallReference
 
 
-class EndTurn(NamedTuple):
+class EndTurn(Struct, frozen=True):
     """Ends a turn (S3)."""
 
     turn_id: str
 
 
-class Detach(NamedTuple):
+class Detach(Struct, frozen=True):
     """I leave."""
 
     close_session: bool
@@ -240,7 +242,7 @@ class ResumeOutcome(StrEnum):
     GAP = "gap"
 
 
-class Welcome(NamedTuple):
+class Welcome(Struct, frozen=True):
     """Answers Hello. Limits that do not change with the session are added by the wire."""
 
     protocol_version: int
@@ -252,7 +254,7 @@ class Welcome(NamedTuple):
     effective_tool_mode: ToolMode
 
 
-class CallAccepted(NamedTuple):
+class CallAccepted(Struct, frozen=True):
     """The call is taken, and waits or was known."""
 
     call: CallReference
@@ -261,7 +263,7 @@ class CallAccepted(NamedTuple):
     duplicate: bool
 
 
-class HookView(NamedTuple):
+class HookView(Struct, frozen=True):
     """What a hook gets to see (F4, F5)."""
 
     tool_name: str
@@ -271,7 +273,7 @@ class HookView(NamedTuple):
     tool_response_json: str | None
 
 
-class InvokeHook(NamedTuple):
+class InvokeHook(Struct, frozen=True):
     """Run your hooks."""
 
     hook_token: bytes
@@ -281,7 +283,7 @@ class InvokeHook(NamedTuple):
     timeout_seconds: float
 
 
-class InvokeHandler(NamedTuple):
+class InvokeHandler(Struct, frozen=True):
     """Run the handler."""
 
     invocation_token: bytes
@@ -290,7 +292,7 @@ class InvokeHandler(NamedTuple):
     dispatch_order: int
 
 
-class AbortHandler(NamedTuple):
+class AbortHandler(Struct, frozen=True):
     """Stop a handler or hook."""
 
     token: bytes
@@ -300,7 +302,7 @@ class AbortHandler(NamedTuple):
     teardown_timeout_seconds: float
 
 
-class CallCompleted(NamedTuple):
+class CallCompleted(Struct, frozen=True):
     """The call has ended. `projection` None: no views."""
 
     call: CallReference
@@ -313,20 +315,20 @@ class CallCompleted(NamedTuple):
     durations: CallDurations
 
 
-class CancelResult(NamedTuple):
+class CancelResult(Struct, frozen=True):
     """Answers CancelCalls."""
 
     cancel_id: int
     calls: tuple[CancelledCall, ...]
 
 
-class Drain(NamedTuple):
+class Drain(Struct, frozen=True):
     """The server shuts down."""
 
     seconds_left: float
 
 
-class FrameError(NamedTuple):
+class FrameError(Struct, frozen=True):
     """A frame (or, with `frame_index` None, a message) was refused."""
 
     sequence: int

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.limits import MAX_EVENT_TEXT_CHARACTERS
@@ -37,25 +40,25 @@ class LifecycleFinish(StrEnum):
     ABORTED = "aborted"
 
 
-class Completed(NamedTuple):
+class Completed(Struct, frozen=True):
     """The handler returned. `success` is the metric's (G1)."""
 
     success: bool
 
 
-class ModelFailure(NamedTuple):
+class ModelFailure(Struct, frozen=True):
     """The call failed with a text that the model, or the script, may read (G8, G9)."""
 
     message: str
 
 
-class Fatal(NamedTuple):
+class Fatal(Struct, frozen=True):
     """A direct call failed in a way that ends its turn (G8, R5)."""
 
     message: str
 
 
-class Aborted(NamedTuple):
+class Aborted(Struct, frozen=True):
     """The call was aborted; the model or the script reads `message` (G5, R3)."""
 
     reason: AbortReason
@@ -67,7 +70,7 @@ class Aborted(NamedTuple):
 CallResult: TypeAlias = Completed | ModelFailure | Fatal | Aborted
 
 
-class CallOutcome(NamedTuple):
+class CallOutcome(Struct, frozen=True):
     """The one terminal outcome of a call (R3)."""
 
     result: CallResult
@@ -81,4 +84,4 @@ class CallOutcome(NamedTuple):
         if isinstance(result, Completed) or len(result.message) <= MAX_EVENT_TEXT_CHARACTERS:
             return self
         message = result.message[:MAX_EVENT_TEXT_CHARACTERS]
-        return self._replace(result=result._replace(message=message))
+        return replace(self, result=replace(result, message=message))

@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from sidecall_server.domain.declarations import HookDeclaration, ToolDeclaration
 from sidecall_server.domain.errors import (
     AlreadyExists,
@@ -287,7 +289,7 @@ class Session:
             except ResourceExhausted as error:
                 self.observer.limit_refused(error.subject)
                 log.warning("no room for a hook's texts", extra={"session_id": self.id})
-                return frame._replace(additional_contexts=(), size_bytes=0)
+                return replace(frame, additional_contexts=(), size_bytes=0)
         return frame
 
     def torn_down(self, invocation_token: bytes) -> None:
@@ -580,7 +582,7 @@ class Session:
             log.exception(
                 "views failed", extra={"session_id": self.id, "call_id": completed.call.call_id}
             )
-            return self.codec.encode(completed._replace(projection=None))
+            return self.codec.encode(replace(completed, projection=None))
 
     def _check_dispatch(self, frame: DispatchCall) -> None:
         self.require_open()

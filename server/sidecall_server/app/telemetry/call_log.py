@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from msgspec.structs import asdict
+
 from sidecall_server.app.telemetry.finished_call import FinishedCall, log_preview
 from sidecall_server.domain.outcome import Aborted
 from sidecall_server.runtime.call import Call
@@ -52,7 +54,7 @@ class CallLog(Observer):
             fields["abort_reason"] = outcome.result.reason
             fields["abort_progress"] = outcome.result.progress
             fields["teardown"] = outcome.result.teardown
-        for name, seconds in durations._asdict().items():
+        for name, seconds in asdict(durations).items():
             if seconds is not None:
                 fields[f"{name}_seconds"] = round(seconds, 6)
         if self._previews and (preview := log_preview(call)) is not None:

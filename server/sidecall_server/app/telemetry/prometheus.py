@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from wsgiref.simple_server import WSGIServer
 
+from msgspec.structs import asdict
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -115,7 +116,7 @@ class PrometheusMetrics(Observer):
             finished.abort_reason,
             session.tool_mode(call.turn_options).value,
         ).inc()
-        for phase, seconds in call.durations()._asdict().items():
+        for phase, seconds in asdict(call.durations()).items():
             if seconds is not None:
                 self._phases[phase].observe(seconds)
         self._payload_bytes.inc(call.dispatch.size_bytes)
