@@ -193,9 +193,11 @@ class World:
         assert len(trailer[1]) <= MAX_DETAIL_BYTES
 
     async def _write(self) -> None:
-        async for message in self.connection.messages():
-            for data in open_envelope(message).frames:
-                self.written.append(pb.ServerFrame.FromString(data))
+        await self.connection.serve(self._take)
+
+    async def _take(self, message: bytes) -> None:
+        for data in open_envelope(message).frames:
+            self.written.append(pb.ServerFrame.FromString(data))
 
     def _of(self, kind: str) -> list[Any]:
         return [getattr(frame, kind) for frame in self.written if frame.WhichOneof("frame") == kind]

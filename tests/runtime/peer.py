@@ -286,28 +286,31 @@ class Peer:
 
     async def _read(self, connection: Connection) -> None:
         parts: dict[int, bytearray] = {}
-        try:
-            async for message in connection.messages():
-                envelope: Envelope = pickle.loads(message)
-                if envelope.sequence:
-                    if envelope.sequence <= self.received:
+
+        async def take(message: bytes) -> None:
+            envelope: Envelope = pickle.loads(message)
+            if envelope.sequence:
+                if envelope.sequence <= self.received:
+                    return
+                assert envelope.sequence == self.received + 1, "nothing is skipped"
+                self.received = envelope.sequence
+                self.sequences.append(envelope.sequence)
+            for data in envelope.frames:
+                frame = pickle.loads(data)
+                if isinstance(frame, Chunk):
+                    whole = parts.setdefault(frame.transfer_id, bytearray())
+                    whole += frame.data
+                    if len(whole) < frame.size_bytes:
                         continue
-                    assert envelope.sequence == self.received + 1, "nothing is skipped"
-                    self.received = envelope.sequence
-                    self.sequences.append(envelope.sequence)
-                for data in envelope.frames:
-                    frame = pickle.loads(data)
-                    if isinstance(frame, Chunk):
-                        whole = parts.setdefault(frame.transfer_id, bytearray())
-                        whole += frame.data
-                        if len(whole) < frame.size_bytes:
-                            continue
-                        frame = pickle.loads(bytes(whole))
-                    if isinstance(frame, Welcome):
-                        self.welcome = frame
-                        if frame.resume_outcome == "gap":
-                            self.received = frame.next_sequence - 1
-                    self.frames.append(frame)
+                    frame = pickle.loads(bytes(whole))
+                if isinstance(frame, Welcome):
+                    self.welcome = frame
+                    if frame.resume_outcome == "gap":
+                        self.received = frame.next_sequence - 1
+                self.frames.append(frame)
+
+        try:
+            await connection.serve(take)
         except DomainError as error:
             self.error = error
         connection.closed()

@@ -449,14 +449,21 @@ async def test_a_write_that_is_never_taken_is_broken_off_though_the_agent_speaks
     peer = await Peer(new_sessions()).attach([ECHO])
     await peer.stop_reading()
     await peer.dispatch(call("a"))
-    write = aiter(peer.connection.messages())
-    assert await anext(write)  # and it is never asked for the next
+    begun = asyncio.Event()
+
+    async def write(message: bytes) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    writer = asyncio.create_task(peer.connection.serve(write))
+    await begun.wait()
     for _ in range(6):
         await advance(7.5)
         peer.raw(0, Heartbeat())
     assert not peer.abandoned
     await advance(7.5)
     assert peer.abandoned
+    writer.cancel()
     await peer.lose()
     assert peer.session.state is SessionState.DETACHED
 

@@ -31,8 +31,7 @@ def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
         connection = Connection(sessions, owner_of(context), sessions.codec, rpc.cancel)
         reader = asyncio.create_task(_read(connection, context))
         try:
-            async for message in connection.messages():
-                await context.write(message)
+            await connection.serve(context.write)
         except grpc.aio.InternalError:
             """A write failed: the connection is lost, which `closed` tells the session."""
         finally:
@@ -52,7 +51,8 @@ async def _read(connection: Connection, context: grpc.aio.ServicerContext[bytes,
             message: Any = await context.read()
             if message is grpc.aio.EOF:
                 return
-            connection.receive(message)
-            await connection.ready_to_read()
+            connection.put(message)
+            if not connection.has_room:
+                await connection.ready_to_read()
     finally:
-        connection.end(None)
+        connection.hung_up()

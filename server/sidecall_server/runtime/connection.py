@@ -1,8 +1,8 @@
 """One stream between an agent and its session: handshake, sequence, heartbeats, end.
 
-`receive` takes a message and never waits; `messages` gives what is to be written. What is
-wrong with a frame is answered by a FrameError and touches nothing else; what is wrong with
-the stream ends it with a DomainError, which `messages` raises.
+`put` takes a message and never waits; `serve` handles it and writes what it led to. What is
+wrong with a frame is answered by a FrameError and touches nothing else; what is wrong with the
+stream ends it with a DomainError, which `serve` raises.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from sidecall_server.domain.errors import (
@@ -56,6 +57,17 @@ PROTOCOL_VERSIONS = (1,)
 MAX_FRAMES_PER_MESSAGE = 4096
 """Frames that may come together: other agents wait while they are read."""
 
+GATHER_TURNS = 3
+"""Turns of the event loop in which a message that lies ready is read: its completion is noticed
+in the first, the reader wakes in the second and hands it over before the third."""
+
+MAX_INBOX_SECONDS = 0.01
+MAX_INBOX_MESSAGES = 16
+"""How long, and how many, messages lie untaken where a write does not end."""
+
+MAX_GATHERED_MESSAGES = 64
+"""Messages that are read before what they led to is written."""
+
 ACKNOWLEDGE_AFTER = 16
 """Messages read before they are acknowledged, where nothing else is to be said."""
 
@@ -72,10 +84,14 @@ class Connection:
         self._codec = codec
         self._abandon = abandon
         self._loop = asyncio.get_running_loop()
-        self._wake = asyncio.Event()
+        self._sleeping: asyncio.Future[None] | None = None
+        """Done once `serve` has something to do."""
         self._room = asyncio.Event()
         self._room.set()
         self._session: Session | None = None
+        self._inbox: deque[bytes] = deque()
+        """Messages that were read and not taken yet."""
+        self._overdue: asyncio.TimerHandle | None = None
         self._unnumbered: list[bytes] = []
         """Ready messages outside the sequence: Welcome, errors about unnumbered messages."""
         self._replay: list[bytes] = []
@@ -87,6 +103,21 @@ class Connection:
         self._timer = self._loop.call_later(self._tick_seconds(), self._tick)
 
     # --- reading ----------------------------------------------------------------------
+
+    def put(self, message: bytes) -> None:
+        """Take one message from the agent, soon.
+
+        `serve` does, while the next one is being read, and writes what several of them led to
+        together. A write that the agent does not take holds up nothing that it says.
+        """
+        self._inbox.append(message)
+        self.wake()
+        if self._writing_since is None:
+            return
+        if len(self._inbox) >= MAX_INBOX_MESSAGES:
+            self._take_inbox()
+        elif self._overdue is None:
+            self._overdue = self._loop.call_later(MAX_INBOX_SECONDS, self._take_overdue)
 
     def receive(self, message: bytes) -> None:
         """Take one message from the agent. Until it is welcome, none is a sign of life."""
@@ -104,13 +135,30 @@ class Connection:
         else:
             self._take(self._session, envelope, len(message))
 
+    @property
+    def has_room(self) -> bool:
+        """Whether to read on: an agent that leaves too much unread is not read."""
+        session = self._session
+        if (session is not None and session.outbox.full) or len(self._unnumbered) > MAX_BACKLOG:
+            self._room.clear()
+        return self._room.is_set()
+
     async def ready_to_read(self) -> None:
-        """Wait while too much waits to be written: an agent that does not read is not read."""
-        await self._room.wait()
+        """Wait until there is room."""
+        if not self.has_room:
+            await self._room.wait()
+
+    def hung_up(self) -> None:
+        """The agent sends nothing more."""
+        self._take_inbox()
+        self.end(None)
 
     def closed(self) -> None:
         """The stream is gone; without Detach that is a lost connection."""
+        self._take_inbox()
         self._timer.cancel()
+        if self._overdue is not None:
+            self._overdue.cancel()
         self._finished = True
         if self._session is not None:
             self._session.connection_lost(self)
@@ -118,33 +166,33 @@ class Connection:
 
     # --- writing ----------------------------------------------------------------------
 
-    async def messages(self) -> AsyncIterator[bytes]:
-        """What to write, as it comes. Ends after Detach.
+    async def serve(self, write: Callable[[bytes], Awaitable[None]]) -> None:
+        """Write what there is to say, as it comes. Ends after Detach.
 
         Raises:
             DomainError: why the stream has to end.
         """
         while True:
-            self._wake.clear()
+            if self._inbox:
+                await self._gather()
             ready = self._ready()
             for message in ready:
                 self._last_said = self._writing_since = self._loop.time()
-                yield message
+                await write(message)
             self._writing_since = None
-            if ready:
+            if ready or self._inbox:
                 continue
             if self._error is not None:
                 raise self._error
             if self._finished:
                 return
-            await self._wake.wait()
+            self._sleeping = self._loop.create_future()
+            await self._sleeping
 
     def wake(self) -> None:
         """There is something to write, or the connection has ended."""
-        self._wake.set()
-        session = self._session
-        if session is not None and session.outbox.full:
-            self._room.clear()
+        if self._sleeping is not None and not self._sleeping.done():
+            self._sleeping.set_result(None)
 
     def end(self, error: DomainError | None) -> None:
         """Write what waits, then end the stream: well, or with the error."""
@@ -155,6 +203,34 @@ class Connection:
         self._room.set()
 
     # --- details ----------------------------------------------------------------------
+
+    def _take_inbox(self) -> int:
+        """Take what was read; returns how many messages that were."""
+        taken = 0
+        while self._inbox:
+            self.receive(self._inbox.popleft())
+            taken += 1
+        return taken
+
+    def _take_overdue(self) -> None:
+        self._overdue = None
+        self._take_inbox()
+
+    async def _gather(self) -> None:
+        """Take what was read, and what lies ready to be read.
+
+        A call that is alone waits for no other: there is nothing to be gathered.
+        """
+        gathered = 0
+        while self._inbox:
+            gathered += self._take_inbox()
+            session = self._session
+            if session is None or len(session.open_calls) < 2 or gathered > MAX_GATHERED_MESSAGES:
+                return
+            for _ in range(GATHER_TURNS):
+                await asyncio.sleep(0)
+                if self._inbox:
+                    break
 
     def _ready(self) -> list[bytes]:
         """One round of messages: few enough that new control frames soon get their turn."""
@@ -170,7 +246,7 @@ class Connection:
             ready.append(numbered[1])
             self._unacknowledged = 0
             session.count_bytes()
-        if session.outbox.has_room:
+        if not self._room.is_set() and session.outbox.has_room:
             self._room.set()
         return ready
 
@@ -340,8 +416,6 @@ class Connection:
             self._session.send(frame, control=True)
         else:
             self._unnumbered.append(self._codec.seal(Envelope(0, 0, [self._codec.encode(frame)])))
-            if len(self._unnumbered) > MAX_BACKLOG:
-                self._room.clear()
             self.wake()
 
     # --- time -------------------------------------------------------------------------

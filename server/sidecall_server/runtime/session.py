@@ -432,7 +432,8 @@ class Session:
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
         self.ended_calls.keep(call.without_work(data))
-        self.count_bytes()
+        if self.connection is None:  # else counted when the frame is written
+            self.count_bytes()
         self.touch()
 
     def end_turn_fatally(self, call: Call) -> None:
