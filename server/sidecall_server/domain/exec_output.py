@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from sidecall_server.domain.durations import seconds_of, wall_time_line
 from sidecall_server.domain.json_text import JsonValue, quote, write
 from sidecall_server.domain.limits import DEFAULT_EXEC_OUTPUT_TOKENS
+from sidecall_server.domain.once import once
 from sidecall_server.domain.output_views import OutputViews
 from sidecall_server.domain.outputs import ExecCommandOutput
 from sidecall_server.domain.response_item import ResponseItem, respond
@@ -24,7 +23,7 @@ from sidecall_server.domain.values import utf8_size
 class ExecCommandViews(OutputViews[ExecCommandOutput]):
     """Always a success, whatever the exit code (C4)."""
 
-    @cached_property
+    @once
     def log_text(self) -> str:
         return "\n".join([*self._header_lines(), self._model_body])
 
@@ -32,7 +31,7 @@ class ExecCommandViews(OutputViews[ExecCommandOutput]):
     def success_for_logging(self) -> bool:
         return True
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return respond(self.call.payload.kind, self.call.call_id, self.log_text, True)
 
@@ -75,11 +74,11 @@ class ExecCommandViews(OutputViews[ExecCommandOutput]):
         )
         return write(fields)
 
-    @cached_property
+    @once
     def _text(self) -> str:
         return decode_lossy(self.output.output)
 
-    @cached_property
+    @once
     def _model_body(self) -> str:
         """The body at the smaller of what was asked for and the model's policy (C2)."""
         asked = self.output.max_output_tokens

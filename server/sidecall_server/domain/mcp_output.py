@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 from sidecall_server.domain.content import (
     ContentItem,
@@ -15,6 +14,7 @@ from sidecall_server.domain.content import (
     truncate_items,
 )
 from sidecall_server.domain.durations import wall_time_line
+from sidecall_server.domain.once import once
 from sidecall_server.domain.output_views import OutputViews
 from sidecall_server.domain.outputs import McpOutput, McpRawOutput
 from sidecall_server.domain.response_item import (
@@ -37,7 +37,7 @@ class McpViews(OutputViews[McpOutput]):
     def success_for_logging(self) -> bool:
         return self.output.result_json.success
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return FunctionCallOutput(self.call.call_id, self._body, self.output.result_json.success)
 
@@ -53,7 +53,7 @@ class McpViews(OutputViews[McpOutput]):
     def code_mode_json(self) -> str:
         return self.output.result_json.to_json(with_meta=False)
 
-    @cached_property
+    @once
     def _body(self) -> OutputBody:
         """The header is part of what the budget bounds (D7, D8)."""
         header = f"{wall_time_line(self.output.wall_time_nanoseconds)}\nOutput:"
@@ -77,7 +77,7 @@ class McpRawViews(OutputViews[McpRawOutput]):
     def success_for_logging(self) -> bool:
         return self.output.result_json.success
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return McpToolCallOutput(self.call.call_id, self.output.result_json)
 

@@ -6,12 +6,12 @@ A class for each kind of output; what the rules call the default is in `OutputVi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Generic, TypeVar
 
 from sidecall_server.domain.content import text_of
 from sidecall_server.domain.failure import failure_response
 from sidecall_server.domain.json_text import quote
+from sidecall_server.domain.once import once
 from sidecall_server.domain.outputs import (
     AbortedOutput,
     ApplyPatchOutput,
@@ -48,7 +48,7 @@ class OutputViews(ABC, Generic[OutputT]):
     def success_for_logging(self) -> bool:
         """Whether the call counts as a success."""
 
-    @cached_property
+    @once
     @abstractmethod
     def response_item(self) -> ResponseItem:
         """What the model reads."""
@@ -90,7 +90,7 @@ class FunctionViews(OutputViews[FunctionOutput]):
     def success_for_logging(self) -> bool:
         return self.output.success is not False
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return respond(
             self.call.payload.kind,
@@ -115,7 +115,7 @@ class JsonViews(OutputViews[JsonOutput]):
     def success_for_logging(self) -> bool:
         return self.output.success is not False
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return respond(
             self.call.payload.kind, self.call.call_id, self.output.value_json, self.output.success
@@ -141,7 +141,7 @@ class ApplyPatchViews(OutputViews[ApplyPatchOutput]):
     def success_for_logging(self) -> bool:
         return True
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return respond(self.call.payload.kind, self.call.call_id, self.output.text, True)
 
@@ -165,7 +165,7 @@ class ToolSearchViews(OutputViews[ToolSearchOutput]):
     def success_for_logging(self) -> bool:
         return True
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return ToolSearchCallOutput(self.call.call_id, self.output.tools_json)
 
@@ -181,7 +181,7 @@ class AbortedViews(OutputViews[AbortedOutput]):
     def success_for_logging(self) -> bool:
         return False
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return respond_or_close_search(
             self.call.payload.kind, self.call.call_id, self.output.message, None
@@ -199,6 +199,6 @@ class FailureViews(OutputViews[str]):
     def success_for_logging(self) -> bool:
         return False
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         return failure_response(self.call, self.output)

@@ -5,12 +5,12 @@ A view is computed when it is first asked for, and once.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from sidecall_server.domain.exec_output import ExecCommandViews
 from sidecall_server.domain.hooks import HookKind, PostToolUsePayload, hook_input_json, hook_name
 from sidecall_server.domain.mcp_output import McpRawViews, McpViews
+from sidecall_server.domain.once import once
 from sidecall_server.domain.output_views import (
     AbortedViews,
     ApplyPatchViews,
@@ -74,7 +74,7 @@ class Projection:
         wrapped._views = self._views
         return wrapped
 
-    @cached_property
+    @once
     def log_preview(self) -> str:
         """What the log may show (E11)."""
         return telemetry_preview(self._views.log_text)
@@ -84,14 +84,14 @@ class Projection:
         """Whether the call counts as a success (G1)."""
         return self._views.success_for_logging
 
-    @cached_property
+    @once
     def response_item(self) -> ResponseItem:
         """What the model reads."""
         if self.feedback is None:
             return self._views.response_item
         return respond(self.call.payload.kind, self.call.call_id, self.feedback, None)
 
-    @cached_property
+    @once
     def response_item_json(self) -> str:
         """What the model reads, as JSON text (A5)."""
         return self.response_item.to_json()
@@ -101,7 +101,7 @@ class Projection:
         """The success that the response item carries; None: not said."""
         return self.response_item.success
 
-    @cached_property
+    @once
     def code_mode_json(self) -> str:
         """What a script gets, as JSON text (B7, C6, D9)."""
         return self._views.code_mode_json

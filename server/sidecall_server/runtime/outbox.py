@@ -38,6 +38,7 @@ ENTRY_BYTES: Final = 200
 Queued: TypeAlias = ServerFrame | bytes
 """A frame that waits; outcomes and answers as the bytes they go out as."""
 
+_INVOCATIONS: Final = (InvokeHandler, InvokeHook)
 _SAID_ONCE: Final = (bytes, AbortHandler, CancelResult, FrameError)
 """What nothing else tells: a gap says it anew."""
 
@@ -280,7 +281,7 @@ class Outbox:
             self._written(piece.frame, data, said_once)
 
     def _written(self, frame: Queued, data: bytes, said_once: list[bytes]) -> None:
-        if isinstance(frame, InvokeHandler | InvokeHook):
+        if isinstance(frame, _INVOCATIONS):
             self._on_written(frame)
         elif isinstance(frame, _SAID_ONCE):
             said_once.append(data)
