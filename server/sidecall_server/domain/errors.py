@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Reason(StrEnum):
@@ -61,6 +62,22 @@ class FieldViolation:
 
     field: str
     description: str
+
+
+class Fault(NamedTuple):
+    """Why a field of a value cannot be; its path begins at the value."""
+
+    field: str
+    description: str
+    reason: Reason = Reason.INVALID_FIELD
+
+
+class InvalidValue(ValueError):
+    """A value that cannot be built. ``wire/`` knows the request that it was to come from."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join([f"{fault.field} {fault.description}" for fault in faults]))
+        self.faults = tuple(faults)
 
 
 class DomainError(Exception):
