@@ -38,7 +38,7 @@ def required_id_faults(field: str, text: str) -> Faults:
     """Of an id that must be given (S6)."""
     if not text:
         return (Fault(field, "is required", Reason.MISSING_FIELD),)
-    return id_faults(field, text)
+    return _size_faults(field, text, TEXT_LIMITS.max_id_bytes)
 
 
 def id_faults(field: str, text: str) -> Faults:
@@ -66,7 +66,8 @@ def range_faults(field: str, number: int | None, least: int, most: int) -> Fault
 
 
 def _size_faults(field: str, text: str, limit_bytes: int) -> Faults:
-    if utf8_size(text) <= limit_bytes:
+    # no character takes more than four bytes
+    if len(text) <= limit_bytes >> 2 or utf8_size(text) <= limit_bytes:
         return NO_FAULTS
     return (Fault(field, f"must be at most {limit_bytes} bytes of UTF-8"),)
 

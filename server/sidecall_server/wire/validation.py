@@ -85,10 +85,10 @@ def invalid(violations: list[FieldViolation], reason: Reason) -> InvalidArgument
     return InvalidArgument(message, reason=reason, violations=violations)
 
 
-def checked(path: str, build: Callable[..., T], **fields: object) -> T:
-    """Build a domain value that validates itself; `fields` are named as in the request."""
+def checked(path: str, build: Callable[..., T], *parts: object, **fields: object) -> T:
+    """Build a domain value that validates itself; its fields are named as in the request."""
     try:
-        return build(**fields)
+        return build(*parts, **fields)
     except InvalidValue as error:
         raise _refusal(error.faults, f"{path}." if path else "") from None
 
