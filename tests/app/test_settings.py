@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sidecall.v1 import runtime_service_pb2
 from sidecall_server.app.settings import Settings, SettingsError, load
 from sidecall_server.domain.runtime_limits import RuntimeLimits
@@ -72,7 +72,7 @@ def test_every_limit_of_the_runtime_can_be_set_and_starts_from_its_default() -> 
 
     changed = Settings(max_sessions=7, heartbeat_interval_seconds=0.5).runtime_limits()
 
-    expected = dataclasses.replace(RuntimeLimits(), max_sessions=7, heartbeat_interval_seconds=0.5)
+    expected = replace(RuntimeLimits(), max_sessions=7, heartbeat_interval_seconds=0.5)
     assert changed == expected
 
 

@@ -8,7 +8,6 @@ default. Sizes are bytes and times are seconds, as the names say.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,7 +224,7 @@ class Limits(_Group):
 
     def runtime_limits(self) -> RuntimeLimits:
         """The same, as the runtime takes them."""
-        names = (field.name for field in dataclasses.fields(RuntimeLimits))
+        names = RuntimeLimits.__struct_fields__
         return RuntimeLimits(**{name: getattr(self, name) for name in names})
 
 

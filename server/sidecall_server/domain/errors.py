@@ -8,9 +8,10 @@ without their prefix) and what a caller needs to mend its request. One table in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class Reason(StrEnum):
@@ -56,8 +57,7 @@ class Reason(StrEnum):
     INTERNAL = "INTERNAL"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldViolation:
+class FieldViolation(Struct, frozen=True):
     """One field that cannot be used: its path in the request and what was expected."""
 
     field: str
