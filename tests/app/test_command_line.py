@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from sidecall_server.app.cli import COMMANDS
 from sidecall_server.app.settings import Settings
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 
 from tests.app.certificates import Authority
 from tests.app.processes import Processes, ServerProcess, finished
@@ -26,13 +27,14 @@ def server(folder: Path, processes: Processes) -> ServerProcess:
 def test_the_version_is_shown() -> None:
     result = finished(*SIDECALL, "--version")
 
-    assert (result.returncode, result.stdout) == (0, f"sidecall {server_version()}\n")
+    assert (result.returncode, result.stdout) == (0, f"sidecall {VERSION}\n")
+    assert metadata.version("sidecall-server") == VERSION
 
 
 def test_the_installed_command_is_the_module() -> None:
     script = Path(sys.executable).with_name("sidecall")
 
-    assert finished(str(script), "--version").stdout == f"sidecall {server_version()}\n"
+    assert finished(str(script), "--version").stdout == f"sidecall {VERSION}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
