@@ -58,20 +58,22 @@ _DIRECT: Final = Direct()
 def read_tool_call(message: pb.ToolCall, path: str) -> ToolCall:
     """A call; says of all its fields at once which cannot be used."""
     if message.HasField("tool_name"):
+        source = message.source if message.HasField("source") else None
         try:
             return ToolCall(
                 message.call_id,
                 _tool_name(message.tool_name),
                 read_tool_payload(message.payload, f"{path}.payload"),
-                _read_source(message.source, path) if message.HasField("source") else _DIRECT,
+                _DIRECT if source is None else _read_source(source, f"{path}.source"),
                 message.turn_id,
             )
         except (InvalidValue, InvalidArgument):
-            pass  # there may be more than this
+            pass  # there may be more to refuse than this
     return _read_field_by_field(message, path)
 
 
 def _read_field_by_field(message: pb.ToolCall, path: str) -> ToolCall:
+    """The same, slower, for a call of which something is refused."""
     problems = Problems()
     source: ToolCallSource = _DIRECT
     with problems:
