@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from sidecall_server.app.cli import COMMANDS
 from sidecall_server.app.settings import Settings
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 
 from tests.app.certificates import Authority
 from tests.app.processes import Processes, ServerProcess, finished
@@ -26,13 +27,14 @@ def server(folder: Path, processes: Processes) -> ServerProcess:
 def test_the_version_is_shown() -> None:
     result = finished(*SIDECALL, "--version")
 
-    assert (result.returncode, result.stdout) == (0, f"sidecall {server_version()}\n")
+    assert (result.returncode, result.stdout) == (0, f"sidecall {VERSION}\n")
+    assert metadata.version("sidecall-server") == VERSION
 
 
 def test_the_installed_command_is_the_module() -> None:
     script = Path(sys.executable).with_name("sidecall")
 
-    assert finished(str(script), "--version").stdout == f"sidecall {server_version()}\n"
+    assert finished(str(script), "--version").stdout == f"sidecall {VERSION}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,7 +64,7 @@ def test_settings_that_cannot_be_used_exit_with_2_and_say_why() -> None:
 def test_every_setting_has_a_flag_and_a_variable_in_the_help() -> None:
     shown = finished(*SERVE, "--help").stdout
 
-    for name in Settings.model_fields:
+    for name in Settings.__struct_fields__:
         assert f"--{name.replace('_', '-')}" in shown
         assert f"[SIDECALL_{name.upper()}]" in shown
 
@@ -137,7 +139,7 @@ def test_nothing_at_the_endpoint_exits_with_2(command: tuple[str, ...], folder: 
 def test_a_probe_does_not_load_what_only_the_server_needs() -> None:
     program = (
         "import sys, sidecall_server.app.commands.health as _;"
-        "print(sorted({'pydantic', 'sidecall.v1'} & set(sys.modules)))"
+        "print(sorted({'pydantic_core', 'sidecall.v1'} & set(sys.modules)))"
     )
 
     assert finished(sys.executable, "-c", program).stdout == "[]\n"

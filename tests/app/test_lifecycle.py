@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 
 from tests.app.processes import (
     BELL_COMMAND,
@@ -88,7 +88,7 @@ def test_the_ready_line_is_the_only_line_on_standard_output(
         "event": "ready",
         "address": f"unix://{folder}/a.sock",
         "pid": server.process.pid,
-        "version": server_version(),
+        "version": VERSION,
         "instance_id": "bell",
     }
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sidecall.v1 import runtime_service_pb2
 from sidecall_server.app.settings import Settings, SettingsError, load
 from sidecall_server.domain.runtime_limits import RuntimeLimits
@@ -63,7 +63,7 @@ def test_variables_of_clients_do_not_matter() -> None:
 def test_every_setting_has_an_origin_in_the_order_of_the_groups() -> None:
     names = list(load({}, {}).origins)
 
-    assert set(names) == set(Settings.model_fields)
+    assert set(names) == set(Settings.__struct_fields__)
     assert names[0] == "socket"
 
 
@@ -72,7 +72,7 @@ def test_every_limit_of_the_runtime_can_be_set_and_starts_from_its_default() -> 
 
     changed = Settings(max_sessions=7, heartbeat_interval_seconds=0.5).runtime_limits()
 
-    expected = dataclasses.replace(RuntimeLimits(), max_sessions=7, heartbeat_interval_seconds=0.5)
+    expected = replace(RuntimeLimits(), max_sessions=7, heartbeat_interval_seconds=0.5)
     assert changed == expected
 
 
@@ -82,7 +82,7 @@ def test_every_limit_of_the_contract_is_a_setting_with_its_unit_in_the_name() ->
         field.name + ("_seconds" if field.message_type is not None else "") for field in fields
     }
 
-    assert names - CONSTANTS <= set(Settings.model_fields)
+    assert names - CONSTANTS <= set(Settings.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sidecall.v1 import runtime_service_pb2 as runtime
 from sidecall.v1 import runtime_service_pb2_grpc as runtime_rpcs
 from sidecall.v1 import session_service_pb2 as sessions
 from sidecall.v1 import session_service_pb2_grpc as session_rpcs
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 
 from tests.app.processes import DEADLINE_SECONDS, Processes, finished
 from tests.app.test_command_line import SERVE, SIDECALL
@@ -30,7 +30,7 @@ def test_settings_reach_the_services(folder: Path, processes: Processes) -> None
             runtime.GetRuntimeInfoRequest(), timeout=DEADLINE_SECONDS
         )
 
-    assert info.server_version == server_version()
+    assert info.server_version == VERSION
     assert info.server_instance_id == server.ready["instance_id"]
     assert info.limits.max_sessions == 1
     assert info.limits.resume_grace.ToTimedelta().total_seconds() == 0.25

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -32,12 +32,18 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, command: Sequence[str] = WITH_ECHO) -> Iterator[Server]:
-    """Run a server on a socket in the folder; its log goes there, too."""
+def serving(
+    folder: Path,
+    command: Sequence[str] = WITH_ECHO,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
+    """Run a server on a socket in the folder; its log goes there, too. No environment: ours."""
     log = folder / "server.log"
     with (
         log.open("wb") as stderr,
-        _running([*command, "--socket", str(folder / "s.sock")], stderr=stderr) as process,
+        _running(
+            [*command, "--socket", str(folder / "s.sock")], stderr=stderr, env=environment
+        ) as process,
     ):
         ready = _pipe(process.stdout).readline()
         assert ready, log.read_text()

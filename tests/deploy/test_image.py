@@ -126,9 +126,9 @@ def test_neither_installer_nor_compiler_nor_sources_are_in_it(image: Image) -> N
 
 
 def test_the_version_is_that_of_the_sources(image: Image) -> None:
-    from sidecall_server.app.version import server_version
+    from sidecall_server.app.version import VERSION
 
-    assert in_container(image, ["sidecall", "--version"]).stdout == f"sidecall {server_version()}\n"
+    assert in_container(image, ["sidecall", "--version"]).stdout == f"sidecall {VERSION}\n"
 
 
 def _files(root: Path) -> set[str]:

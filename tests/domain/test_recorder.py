@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import pytest
-from pydantic import ValidationError
+from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.executed_call import Truncation
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES, MAX_RETRY_CACHES
 from sidecall_server.domain.outline import PromptOutput
@@ -276,9 +276,9 @@ def test_a_record_marked_for_memory_takes_nothing_of_its_cell_s_bytes() -> None:
 
 
 def test_an_empty_call_or_cell_id_cannot_be_recorded() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidValue):
         ToolCall("", ToolName("t"), FunctionPayload("{}"))
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidValue):
         ToolCall("a", ToolName("t"), FunctionPayload("{}"), CodeMode(""))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +84,9 @@ async def test_every_limit_is_shown(live: Live) -> None:
     assert {field.name for field, _ in shown.ListFields()} == set(
         pb.RuntimeLimits.DESCRIPTOR.fields_by_name
     )
-    for limit in dataclasses.fields(RuntimeLimits):
-        value = getattr(RuntimeLimits(), limit.name)
-        name = limit.name.removesuffix("_seconds")
+    for limit in RuntimeLimits.__struct_fields__:
+        value = getattr(RuntimeLimits(), limit)
+        name = limit.removesuffix("_seconds")
         if name in pb.RuntimeLimits.DESCRIPTOR.fields_by_name:
             said = getattr(shown, name)
             assert (said.ToSeconds() if isinstance(said, Duration) else said) == value

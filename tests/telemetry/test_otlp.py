@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from sidecall.client import Completed
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 
 from tests.app.certificates import Authority
 from tests.app.processes import Processes, ServerProcess
@@ -86,7 +86,7 @@ async def test_the_resource_says_which_server_it_was_and_the_environment_may_say
 
     resource = receiver.resources[0]
     assert resource["service.name"] == "my-agent"
-    assert resource["service.version"] == server_version()
+    assert resource["service.version"] == VERSION
     assert resource["service.instance.id"] == server.ready["instance_id"]
     assert resource["deployment.environment.name"] == "test"
 

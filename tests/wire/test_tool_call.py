@@ -64,6 +64,35 @@ def test_a_model_may_call_a_tool_without_a_name() -> None:
     assert read_tool_call(write_tool_call(call), "call") == call
 
 
+_BAD_PARTS = {
+    "call_id": pb.ToolCall(call_id="x" * 513),
+    "turn_id": pb.ToolCall(turn_id="x" * 513),
+    "tool_name.name": pb.ToolCall(tool_name=pb.ToolName(name="x" * 8193)),
+    "tool_name.namespace": pb.ToolCall(tool_name=pb.ToolName(namespace="x" * 8193)),
+    "payload.function.arguments": pb.ToolCall(
+        payload=pb.ToolPayload(function=pb.FunctionPayload(arguments=b"\xff"))
+    ),
+    "source.code_mode.cell_id": pb.ToolCall(
+        source=pb.ToolCallSource(code_mode=pb.CodeModeSource(cell_id="x" * 513))
+    ),
+}
+
+
+@given(st.sets(st.sampled_from(list(_BAD_PARTS))))
+def test_exactly_the_parts_that_are_bad_are_named(bad: set[str]) -> None:
+    message = write_tool_call(
+        ToolCall("c", ToolName("t", "n"), FunctionPayload("{}"), CodeMode("cell"), "turn")
+    )
+    for part in bad:
+        message.MergeFrom(_BAD_PARTS[part])
+    named: list[str] = []
+    try:
+        read_tool_call(message, "call")
+    except InvalidArgument as error:
+        named = [violation.field for violation in error.violations]
+    assert named == [f"call.{part}" for part in _BAD_PARTS if part in bad]
+
+
 def test_every_field_that_is_bad_is_named() -> None:
     message = pb.ToolCall(
         call_id="x" * 513,

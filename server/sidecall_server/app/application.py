@@ -9,7 +9,7 @@ import grpc.aio
 
 from sidecall_server.app.settings import Settings
 from sidecall_server.app.telemetry.telemetry import Telemetry
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 from sidecall_server.domain.limits import TEXT_LIMITS
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.services import add_services
@@ -45,7 +45,7 @@ class SidecallApplication:
         )
         self._telemetry.begin(self._sessions)
         self._info = ServerInfo(
-            version=server_version(),
+            version=VERSION,
             instance_id=self.instance_id,
             protocol_versions=tuple(PROTOCOL_VERSIONS),
             features=FEATURES + (("channelz",) if settings.channelz else ()),

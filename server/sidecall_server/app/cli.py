@@ -54,17 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.version:
-        from sidecall_server.app.version import server_version
+        from sidecall_server.app.version import VERSION
 
-        print(f"sidecall {server_version()}")
+        print(f"sidecall {VERSION}")
         return 0
     if options.command is None:
         parser.print_help(sys.stderr)
         return 2
     # What a start makes stays, so looking for garbage only costs time; a server turns it on again.
     gc.disable()
-    # pydantic would search all installed packages for plugins at its first use.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     command = importlib.import_module(f"sidecall_server.app.commands.{options.command}")
     try:
         status: int = command.run(options.rest)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import types
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
-from pydantic.fields import FieldInfo
-
-from sidecall_server.app.settings import GROUPS, flag_name, variable_name
+from sidecall_server.app.settings import (
+    GROUPS,
+    Setting,
+    Settings,
+    flag_name,
+    settings_of,
+    variable_name,
+)
 
 
 def add_setting_flags(parser: argparse.ArgumentParser) -> None:
@@ -22,36 +26,38 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
     for group in GROUPS:
         title, _, _ = (group.__doc__ or "").partition("\n")
         arguments = parser.add_argument_group(title.rstrip("."))
-        for name, field in group.model_fields.items():
-            arguments.add_argument(flag_name(name), dest=name, **_options(name, field))
+        for setting in settings_of(group):
+            arguments.add_argument(flag_name(setting.name), dest=setting.name, **_options(setting))
 
 
 def given_flags(arguments: argparse.Namespace) -> dict[str, object]:
     """The settings among the parsed arguments, by field name."""
-    names = {name for group in GROUPS for name in group.model_fields}
-    return {name: value for name, value in vars(arguments).items() if name in names}
+    return {
+        name: value for name, value in vars(arguments).items() if name in Settings.__struct_fields__
+    }
 
 
-def _options(name: str, field: FieldInfo) -> dict[str, Any]:
+def _options(setting: Setting) -> dict[str, Any]:
     options: dict[str, Any] = {"default": argparse.SUPPRESS}
-    if field.annotation is bool:
-        options["action"] = argparse.BooleanOptionalAction
-    elif get_origin(field.annotation) is Literal:
-        options["choices"] = get_args(field.annotation)
-    else:
-        options["metavar"] = _metavar(name, field.annotation)
-    default = "" if field.default is None else f" (default: {_shown(field.default)})"
-    help_text = f"{field.description}{default}  [{variable_name(name)}]"
+    match setting.schema:
+        case {"type": "bool"}:
+            options["action"] = argparse.BooleanOptionalAction
+        case {"type": "literal", "expected": choices}:
+            options["choices"] = choices
+        case _:
+            options["metavar"] = _metavar(setting)
+    default = "" if setting.default is None else f" (default: {_shown(setting.default)})"
+    help_text = f"{setting.description}{default}  [{variable_name(setting.name)}]"
     return options | {"help": help_text.replace("%", "%%")}
 
 
-def _metavar(name: str, annotation: Any) -> str:
+def _metavar(setting: Setting) -> str:
+    name = setting.name
     if name.endswith("listen"):
         return "HOST:PORT"
     if name.endswith("endpoint"):
         return "URL"
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
-    if kinds:
+    if setting.default is None:
         return "NAME" if name == "socket_group" else "FILE"
     units = [word.upper() for word in name.split("_") if word in ("bytes", "seconds")]
     return units[0] if units else "N"

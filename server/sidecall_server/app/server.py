@@ -19,7 +19,7 @@ from sidecall_server.app.settings import Settings
 from sidecall_server.app.shutdown import Shutdown, parent_watched, signals, watch_stdin
 from sidecall_server.app.sockets import UnixSocket, default_socket_path
 from sidecall_server.app.tcp import Certificates, ListenRefused, TcpAddress, require_protected
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 from sidecall_server.rpc.authentication import BearerAuthentication, BearerTokens
 from sidecall_server.rpc.boundary import ErrorBoundary, receive_limit_bytes
 
@@ -188,7 +188,7 @@ def _announce(address: str, instance_id: str, ready_to: TextIO) -> None:
         "event": "ready",
         "address": address,
         "pid": os.getpid(),
-        "version": server_version(),
+        "version": VERSION,
         "instance_id": instance_id,
     }
     log.info("ready", extra={key: value for key, value in ready.items() if key != "event"})

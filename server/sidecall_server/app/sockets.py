@@ -15,7 +15,6 @@ import grp
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -67,6 +66,8 @@ def default_socket_path(environment: Mapping[str, str]) -> Path:
     runtime_folder = environment.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime_folder):
         return Path(runtime_folder, "sidecall", "sidecall.sock")
+    import tempfile  # a server that is told where to listen need not pay for it
+
     return Path(tempfile.gettempdir(), f"sidecall-{os.geteuid()}", "sidecall.sock")
 
 

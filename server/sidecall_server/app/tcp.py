@@ -10,11 +10,11 @@ import ipaddress
 import logging
 import os
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import grpc
+from msgspec import Struct
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,7 @@ class ListenRefused(Exception):
     """The address or its credentials cannot be used; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class TcpAddress:
+class TcpAddress(Struct, frozen=True):
     """A host (a name or an IP address) and a port; 0 takes a free one."""
 
     host: str

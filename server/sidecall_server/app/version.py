@@ -1,10 +1,7 @@
-"""The version of this server."""
+"""The version of this server: pyproject.toml takes it from here."""
 
 from __future__ import annotations
 
-from importlib import metadata
+from typing import Final
 
-
-def server_version() -> str:
-    """The version of the installed distribution."""
-    return metadata.version("sidecall-server")
+VERSION: Final = "0.1.0"

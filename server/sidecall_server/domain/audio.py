@@ -6,8 +6,6 @@ import math
 from base64 import b64decode
 from io import BytesIO
 
-from tinytag import TinyTag, TinyTagException
-
 from sidecall_server.domain.limits import AUDIO_TOKENS_PER_SECOND
 from sidecall_server.domain.truncation import tokens_of
 from sidecall_server.domain.values import utf8_size
@@ -30,6 +28,8 @@ def _duration_seconds(url: str) -> float | None:
     header = header.lower()
     if not (comma and header.startswith("data:") and header.endswith(";base64")):
         return None
+    from tinytag import TinyTag, TinyTagException  # most agents send no sound
+
     try:
         tag = TinyTag.get(file_obj=BytesIO(b64decode(payload, validate=True)), tags=False)
     except (ValueError, TinyTagException):

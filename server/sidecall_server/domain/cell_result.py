@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from sidecall_server.domain.content import ContentItem, InputText, truncate_items
 from sidecall_server.domain.durations import cell_seconds
@@ -13,25 +14,21 @@ from sidecall_server.domain.outputs import FunctionOutput
 from sidecall_server.domain.truncation import TokensPolicy, truncate_formatted
 
 
-@dataclass(frozen=True, slots=True)
-class CellRunning:
+class CellRunning(Struct, frozen=True):
     """The cell still runs."""
 
     cell_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class CellTerminated:
+class CellTerminated(Struct, frozen=True):
     """The cell was terminated."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellCompleted:
+class CellCompleted(Struct, frozen=True):
     """The script ended well."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellFailed:
+class CellFailed(Struct, frozen=True):
     """The script ended with an error."""
 
     error: str

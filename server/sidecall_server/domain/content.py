@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from pydantic.dataclasses import dataclass
+from msgspec import Struct
 
 from sidecall_server.domain.audio import audio_tokens
 from sidecall_server.domain.json_text import quote
@@ -22,8 +22,7 @@ class ImageDetail(StrEnum):
     ORIGINAL = "original"
 
 
-@dataclass(frozen=True, slots=True)
-class InputText:
+class InputText(Struct, frozen=True):
     """Text for the model."""
 
     text: str
@@ -32,8 +31,7 @@ class InputText:
         return f'{{"type":"input_text","text":{quote(self.text)}}}'
 
 
-@dataclass(frozen=True, slots=True)
-class InputImage:
+class InputImage(Struct, frozen=True):
     """An image for the model; without a detail its JSON has no such key."""
 
     image_url: str
@@ -44,8 +42,7 @@ class InputImage:
         return f'{{"type":"input_image","image_url":{quote(self.image_url)}{detail}}}'
 
 
-@dataclass(frozen=True, slots=True)
-class InputAudio:
+class InputAudio(Struct, frozen=True):
     """Sound for the model."""
 
     audio_url: str
@@ -54,8 +51,7 @@ class InputAudio:
         return f'{{"type":"input_audio","audio_url":{quote(self.audio_url)}}}'
 
 
-@dataclass(frozen=True, slots=True)
-class EncryptedContent:
+class EncryptedContent(Struct, frozen=True):
     """Content that only the model's provider can read."""
 
     encrypted_content: str

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass
+from msgspec import Struct
 
+from sidecall_server.domain.errors import Fault
 from sidecall_server.domain.hooks import HookKind
 from sidecall_server.domain.limits import DEFAULT_TEARDOWN_SECONDS
-from sidecall_server.domain.values import NamePart, PayloadKind, ToolName
+from sidecall_server.domain.values import (
+    NO_FAULTS,
+    Faults,
+    PayloadKind,
+    ToolName,
+    name_faults,
+    refuse,
+)
 
 
 class CancelMode(StrEnum):
@@ -35,8 +41,7 @@ DEFAULT_PAYLOAD_KINDS = (PayloadKind.FUNCTION, PayloadKind.TOOL_SEARCH)
 """What a tool takes that does not say (F3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDeclaration:
+class ToolDeclaration(Struct, frozen=True):
     """A tool of the agent. Times are seconds; `call_timeout_seconds` None: no limit."""
 
     tool_name: ToolName
@@ -46,8 +51,14 @@ class ToolDeclaration:
     hidden: bool = False
     ready: bool = True
     cancel_mode: CancelMode = CancelMode.ABORT
-    teardown_timeout_seconds: Annotated[float, Field(ge=0)] = DEFAULT_TEARDOWN_SECONDS
-    call_timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    teardown_timeout_seconds: float = DEFAULT_TEARDOWN_SECONDS
+    call_timeout_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        faults = _timeout_faults("call_timeout_seconds", self.call_timeout_seconds)
+        if not self.teardown_timeout_seconds >= 0:
+            faults = (Fault("teardown_timeout_seconds", "must not be negative"), *faults)
+        refuse(faults)
 
     @property
     def size_bytes(self) -> int:
@@ -60,13 +71,18 @@ class ToolDeclaration:
         return self.supports_parallel_calls and not self.hidden
 
 
-@dataclass(frozen=True, slots=True)
-class HookDeclaration:
+class HookDeclaration(Struct, frozen=True):
     """A hook of the agent. No matchers: every tool. `timeout_seconds` None: the default."""
 
     point: HookPoint
-    matchers: tuple[NamePart, ...] = ()
-    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    matchers: tuple[str, ...] = ()
+    timeout_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        faults: list[Fault] = []
+        for index, matcher in enumerate(self.matchers):
+            faults += name_faults(f"matchers[{index}]", matcher)
+        refuse([*faults, *_timeout_faults("timeout_seconds", self.timeout_seconds)])
 
     @property
     def size_bytes(self) -> int:
@@ -76,3 +92,9 @@ class HookDeclaration:
     def matches(self, names: Iterable[str]) -> bool:
         """Whether the hook wants a call that goes by these names."""
         return not self.matchers or any(name in self.matchers for name in names)
+
+
+def _timeout_faults(field: str, seconds: float | None) -> Faults:
+    if seconds is None or seconds > 0:
+        return NO_FAULTS
+    return (Fault(field, "must be above zero, or absent"),)

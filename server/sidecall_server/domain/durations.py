@@ -6,7 +6,8 @@ Two of them are computed as 32-bit floats by the reference runtime; the digits d
 from __future__ import annotations
 
 import math
-from ctypes import c_float
+from struct import Struct
+from typing import Final
 
 from sidecall_server.domain.limits import MIN_ABORT_SECONDS, NANOSECONDS_PER_SECOND
 
@@ -36,4 +37,8 @@ def abort_seconds(seconds: float) -> str:
 
 
 def _float32(number: float) -> float:
-    return c_float(number).value
+    rounded: float = _FLOAT32.unpack(_FLOAT32.pack(number))[0]
+    return rounded
+
+
+_FLOAT32: Final = Struct("f")

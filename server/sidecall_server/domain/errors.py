@@ -8,8 +8,10 @@ without their prefix) and what a caller needs to mend its request. One table in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class Reason(StrEnum):
@@ -55,12 +57,27 @@ class Reason(StrEnum):
     INTERNAL = "INTERNAL"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldViolation:
+class FieldViolation(Struct, frozen=True):
     """One field that cannot be used: its path in the request and what was expected."""
 
     field: str
     description: str
+
+
+class Fault(NamedTuple):
+    """Why a field of a value cannot be; its path begins at the value."""
+
+    field: str
+    description: str
+    reason: Reason = Reason.INVALID_FIELD
+
+
+class InvalidValue(ValueError):
+    """A value that cannot be built. ``wire/`` knows the request that it was to come from."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join([f"{fault.field} {fault.description}" for fault in faults]))
+        self.faults = tuple(faults)
 
 
 class DomainError(Exception):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from sidecall_server.domain.json_shape import as_array, as_string, object_in
 from sidecall_server.domain.json_text import JsonError, compact, quote
@@ -40,8 +41,7 @@ class HookKind(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class PreToolUsePayload:
+class PreToolUsePayload(Struct, frozen=True):
     """What a pre hook hears."""
 
     tool_name: str
@@ -49,8 +49,7 @@ class PreToolUsePayload:
     tool_input_json: str
 
 
-@dataclass(frozen=True, slots=True)
-class PostToolUsePayload:
+class PostToolUsePayload(Struct, frozen=True):
     """What a post hook hears."""
 
     tool_name: str
@@ -60,8 +59,7 @@ class PostToolUsePayload:
     tool_response_json: str
 
 
-@dataclass(frozen=True, slots=True)
-class PreHookVerdict:
+class PreHookVerdict(Struct, frozen=True):
     """What one pre hook, or all of them together, answered. None: no rewrite, no block."""
 
     additional_contexts: tuple[str, ...] = ()

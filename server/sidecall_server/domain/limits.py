@@ -6,8 +6,9 @@ settings of a server live in ``app/settings.py`` and start from the second block
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 # --- behaviour -----------------------------------------------------------------------
 
@@ -62,8 +63,7 @@ MIN_ABORT_SECONDS: Final = 0.1
 # --- values --------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class TextLimits:
+class TextLimits(Struct):
     """How long names may be: the operator's choice, made once, before anything is served."""
 
     max_id_bytes: int = 512

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sidecall_server.domain.content import (
     ContentItem,
@@ -22,8 +23,7 @@ IMAGE_DETAIL_KEY = "codex/imageDetail"
 _IMAGE_DETAILS: Mapping[object, ImageDetail] = {detail.value: detail for detail in ImageDetail}
 
 
-@dataclass(frozen=True, slots=True)
-class McpResult:
+class McpResult(Struct, frozen=True):
     """A CallToolResult that was read once. An absent and a null part are the same (D6)."""
 
     content: Sequence[JsonValue]

@@ -6,127 +6,141 @@ compact, so that nothing is read twice; text that is not JSON is refused with th
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
-from pydantic import AfterValidator, Field, GetPydanticSchema
-from pydantic.dataclasses import dataclass
-from pydantic_core.core_schema import no_info_plain_validator_function
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from sidecall_server.domain.content import ContentItem
-from sidecall_server.domain.json_text import compact
-from sidecall_server.domain.limits import MAX_UINT64
+from sidecall_server.domain.errors import Fault, Reason
+from sidecall_server.domain.json_text import JsonError, compact
 from sidecall_server.domain.mcp_result import McpResult
 from sidecall_server.domain.truncation import TruncationPolicy
-from sidecall_server.domain.values import Id
+from sidecall_server.domain.values import (
+    NO_FAULTS,
+    Faults,
+    count_faults,
+    id_faults,
+    range_faults,
+    refuse,
+)
 
 _MAX_INT32 = (1 << 31) - 1
 _MAX_INT64 = (1 << 63) - 1
 
-JsonText: TypeAlias = Annotated[str, AfterValidator(compact)]
-"""JSON text, kept compact."""
 
-Count: TypeAlias = Annotated[int, Field(ge=0, le=MAX_UINT64)]
-ExitCode: TypeAlias = Annotated[int, Field(ge=-_MAX_INT32 - 1, le=_MAX_INT32)]
-ProcessId: TypeAlias = Annotated[int, Field(ge=-_MAX_INT64 - 1, le=_MAX_INT64)]
-
-
-def _mcp_result(value: object) -> McpResult:
-    if isinstance(value, McpResult):
-        return value
-    if isinstance(value, str):
-        return McpResult.parse(value)
-    raise ValueError("must be JSON text")
-
-
-McpResultJson: TypeAlias = Annotated[
-    # the tree of a JSON value is recursive: pydantic is not to look into it
-    McpResult,
-    GetPydanticSchema(lambda _source, _handler: no_info_plain_validator_function(_mcp_result)),
-]
-"""The JSON text of a CallToolResult, or one that was read already."""
-
-
-def _compact_or_empty(text: str) -> str:
-    return compact(text) if text else "{}"
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionOutput:
+class FunctionOutput(Struct, frozen=True):
     """The output of an ordinary tool. `success` None: not said (B2)."""
 
     content: tuple[ContentItem, ...] = ()
     success: bool | None = None
-    post_tool_use_response_json: JsonText | None = None
+    post_tool_use_response_json: str | None = None
     """What a post hook gets in place of the model's text."""
 
+    def __post_init__(self) -> None:
+        if self.post_tool_use_response_json is not None:
+            refuse(_kept(self, "post_tool_use_response_json", compact))
 
-@dataclass(frozen=True, slots=True)
-class JsonOutput:
+
+class JsonOutput(Struct, frozen=True):
     """The output of a tool that answers with a value (B3)."""
 
-    value_json: JsonText
+    value_json: str
     success: bool | None = True
 
+    def __post_init__(self) -> None:
+        refuse(_kept(self, "value_json", compact))
 
-@dataclass(frozen=True, slots=True)
-class McpOutput:
+
+class McpOutput(Struct, frozen=True):
     """An MCP result, shown with its wall time and truncated at a widened budget (D7)."""
 
-    result_json: McpResultJson
+    result_json: McpResult
+    """Read from its JSON text, where it was not yet."""
     truncation_policy: TruncationPolicy
-    tool_input_json: Annotated[str, AfterValidator(_compact_or_empty)] = "{}"
+    tool_input_json: str = "{}"
     """What the server was called with. Empty text: no arguments."""
-    wall_time_nanoseconds: Count = 0
+    wall_time_nanoseconds: int = 0
     original_image_detail_supported: bool = False
 
+    def __post_init__(self) -> None:
+        refuse(
+            _kept(self, "result_json", _mcp_result)
+            + _kept(self, "tool_input_json", _compact_or_empty)
+            + count_faults("wall_time_nanoseconds", self.wall_time_nanoseconds)
+        )
 
-@dataclass(frozen=True, slots=True)
-class McpRawOutput:
+
+class McpRawOutput(Struct, frozen=True):
     """An MCP result as it is (B8)."""
 
-    result_json: McpResultJson
+    result_json: McpResult
+    """Read from its JSON text, where it was not yet."""
+
+    def __post_init__(self) -> None:
+        refuse(_kept(self, "result_json", _mcp_result))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSearchOutput:
+class ToolSearchOutput(Struct, frozen=True):
     """The tools that a search found (B5)."""
 
-    tools_json: tuple[JsonText, ...] = ()
+    tools_json: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        tools: list[str] = []
+        faults: list[Fault] = []
+        for index, tool in enumerate(self.tools_json):
+            try:
+                tools.append(compact(tool))
+            except JsonError as error:
+                faults.append(_json_fault(f"tools_json[{index}]", error))
+        refuse(faults)
+        force_setattr(self, "tools_json", tuple(tools))
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyPatchOutput:
+class ApplyPatchOutput(Struct, frozen=True):
     """What the patch tool did; always a success (B4)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AbortedOutput:
+class AbortedOutput(Struct, frozen=True):
     """The output of a cancelled call, from agents that arbitrate by themselves (B6)."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExecCommandOutput:
+class ExecCommandOutput(Struct, frozen=True):
     """What a command wrote, as collected (C). None: not known, or not said."""
 
     output: bytes
     truncation_policy: TruncationPolicy
-    event_call_id: Id = ""
+    event_call_id: str = ""
     """The call that hooks hear of. Empty: the call's own id."""
-    chunk_id: Id = ""
-    wall_time_nanoseconds: Count = 0
-    max_output_tokens: Count | None = None
-    process_id: ProcessId | None = None
+    chunk_id: str = ""
+    wall_time_nanoseconds: int = 0
+    max_output_tokens: int | None = None
+    process_id: int | None = None
     """The session id of a command that still runs."""
-    exit_code: ExitCode | None = None
-    original_token_count: Count | None = None
-    output_omitted_bytes: Count | None = None
+    exit_code: int | None = None
+    original_token_count: int | None = None
+    output_omitted_bytes: int | None = None
     """Bytes that the collection dropped from the middle; 0 as None."""
     hook_command: str | None = None
     """The command as hooks see it. None: no hook hears of this output."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            id_faults("event_call_id", self.event_call_id)
+            + id_faults("chunk_id", self.chunk_id)
+            + count_faults("wall_time_nanoseconds", self.wall_time_nanoseconds)
+            + count_faults("max_output_tokens", self.max_output_tokens)
+            + range_faults("process_id", self.process_id, -_MAX_INT64 - 1, _MAX_INT64)
+            + range_faults("exit_code", self.exit_code, -_MAX_INT32 - 1, _MAX_INT32)
+            + count_faults("original_token_count", self.original_token_count)
+            + count_faults("output_omitted_bytes", self.output_omitted_bytes)
+        )
 
 
 AnyOutput: TypeAlias = (
@@ -141,9 +155,31 @@ AnyOutput: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True):
     """An output, and whether it holds content from outside (H)."""
 
     output: AnyOutput
     contains_external_context: bool = False
+
+
+def _kept(value: Struct, field: str, read: Callable[[str], object]) -> Faults:
+    """Put what is read from the text of a field in its place."""
+    try:
+        force_setattr(value, field, read(getattr(value, field)))
+    except JsonError as error:
+        return (_json_fault(field, error),)
+    except ValueError as error:
+        return (Fault(field, str(error)),)
+    return NO_FAULTS
+
+
+def _json_fault(field: str, error: JsonError) -> Fault:
+    return Fault(field, f"must be JSON: {error}", Reason.INVALID_JSON)
+
+
+def _mcp_result(result: McpResult | str) -> McpResult:
+    return McpResult.parse(result) if isinstance(result, str) else result
+
+
+def _compact_or_empty(text: str) -> str:
+    return compact(text) if text else "{}"

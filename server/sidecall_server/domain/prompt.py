@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from sidecall_server.domain.response_item import ResponseItem, respond_or_close_search
 from sidecall_server.domain.values import PayloadKind
@@ -38,8 +39,7 @@ class MissingOutput(NamedTuple):
     response_item: ResponseItem
 
 
-@dataclass(frozen=True, slots=True)
-class NormalisedPrompt:
+class NormalisedPrompt(Struct, frozen=True):
     """What to insert and what to drop; indexes are those of the outline as it was given."""
 
     missing: tuple[MissingOutput, ...]

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from sidecall_server.domain.content import ContentItem, InputText, items_json, script_text_of
 from sidecall_server.domain.json_text import quote
@@ -33,8 +34,7 @@ def body_of(items: Sequence[ContentItem]) -> OutputBody:
     return tuple(items)
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCallOutput:
+class FunctionCallOutput(Struct, frozen=True):
     """Answers a function call. `success` None: not said."""
 
     call_id: str
@@ -51,8 +51,7 @@ class FunctionCallOutput:
         return _script_json(self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class CustomToolCallOutput:
+class CustomToolCallOutput(Struct, frozen=True):
     """Answers a free-form call. `success` None: not said."""
 
     call_id: str
@@ -69,8 +68,7 @@ class CustomToolCallOutput:
         return _script_json(self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSearchCallOutput:
+class ToolSearchCallOutput(Struct, frozen=True):
     """Answers a tool search: always completed, always by the client (B5)."""
 
     call_id: str
@@ -100,8 +98,7 @@ class ToolSearchCallOutput:
         return f"[{','.join(self.tools_json)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class McpToolCallOutput:
+class McpToolCallOutput(Struct, frozen=True):
     """Answers an MCP call with the server's own result."""
 
     call_id: str

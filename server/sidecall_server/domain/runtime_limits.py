@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 _MIB = 1 << 20
 _KIB = 1 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeLimits:
+class RuntimeLimits(Struct, frozen=True):
     """Named as in ``runtime_service.proto``; times in seconds."""
 
     max_sessions: int = 10_000

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator
-from pydantic.dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from sidecall_server.domain.tool_mode import effective_tool_mode
-from sidecall_server.domain.values import Id, ToolMode
+from sidecall_server.domain.values import ToolMode, id_faults, refuse
 
 
 class View(StrEnum):
@@ -22,12 +21,6 @@ class View(StrEnum):
     CODE_MODE = "code_mode"
 
 
-def _without_repeats(views: tuple[View, ...]) -> tuple[View, ...]:
-    return tuple(dict.fromkeys(views))
-
-
-Views: TypeAlias = Annotated[tuple[View, ...], AfterValidator(_without_repeats)]
-
 ALL_VIEWS: tuple[View, ...] = tuple(View)
 
 
@@ -38,8 +31,7 @@ class PostHookBlock(StrEnum):
     REJECT_RESULT = "reject_result"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolModeOptions:
+class ToolModeOptions(Struct, frozen=True):
     """What is asked for; `effective` decides (I5)."""
 
     model_tool_mode: ToolMode | None = None
@@ -59,21 +51,24 @@ class ToolModeOptions:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """The options of a session, defaults filled in."""
+class SessionOptions(Struct, frozen=True):
+    """The options of a session, defaults filled in; each view once."""
 
     recorder_enabled: bool = True
     tool_mode: ToolModeOptions = ToolModeOptions()
     post_hook_block: PostHookBlock = PostHookBlock.REPLACE_OUTPUT
     mark_external_context: bool = False
-    direct_views: Views = (View.RESPONSE_ITEM_JSON,)
-    nested_views: Views = (View.CODE_MODE,)
-    display_name: Id = ""
+    direct_views: tuple[View, ...] = (View.RESPONSE_ITEM_JSON,)
+    nested_views: tuple[View, ...] = (View.CODE_MODE,)
+    display_name: str = ""
+
+    def __post_init__(self) -> None:
+        refuse(id_faults("display_name", self.display_name))
+        force_setattr(self, "direct_views", tuple(dict.fromkeys(self.direct_views)))
+        force_setattr(self, "nested_views", tuple(dict.fromkeys(self.nested_views)))
 
 
-@dataclass(frozen=True, slots=True)
-class TurnOptions:
+class TurnOptions(Struct, frozen=True):
     """What a turn says differently from its session; None: as the session."""
 
     recorder_enabled: bool | None = None

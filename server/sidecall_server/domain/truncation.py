@@ -8,10 +8,9 @@ ASCII text nothing.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass
+from msgspec import Struct
 
 from sidecall_server.domain.limits import (
     BYTES_PER_TOKEN,
@@ -19,7 +18,7 @@ from sidecall_server.domain.limits import (
     TELEMETRY_PREVIEW_BYTES,
     TELEMETRY_PREVIEW_LINES,
 )
-from sidecall_server.domain.values import utf8_size
+from sidecall_server.domain.values import count_faults, refuse, utf8_size
 
 WHITE_SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -30,14 +29,14 @@ WHITE_SPACE: Final = (
 PREVIEW_CUT_NOTICE: Final = "[... telemetry preview truncated ...]"
 """The closing line of a log preview that was cut (E11)."""
 
-Budget: TypeAlias = Annotated[int, Field(ge=0, le=MAX_UINT64)]
 
-
-@dataclass(frozen=True, slots=True)
-class BytesPolicy:
+class BytesPolicy(Struct, frozen=True):
     """Keep so many bytes of UTF-8."""
 
-    bytes: Budget
+    bytes: int
+
+    def __post_init__(self) -> None:
+        refuse(count_faults("bytes", self.bytes))
 
     @property
     def amount(self) -> int:
@@ -74,11 +73,13 @@ class BytesPolicy:
         return f"…{removed_characters} chars truncated…"
 
 
-@dataclass(frozen=True, slots=True)
-class TokensPolicy:
+class TokensPolicy(Struct, frozen=True):
     """Keep so many tokens."""
 
-    tokens: Budget
+    tokens: int
+
+    def __post_init__(self) -> None:
+        refuse(count_faults("tokens", self.tokens))
 
     @property
     def amount(self) -> int:

@@ -1,22 +1,26 @@
 """What a tool call is made of (SPEC A1, A2): validated once, here, then trusted.
 
-Every value is frozen. Building one with something unusable raises pydantic's
-``ValidationError``, which ``wire/`` turns into field violations. Text is any Unicode
-that UTF-8 can hold; sizes are UTF-8 bytes.
+Every value is frozen. Building one with something unusable raises InvalidValue, which ``wire/``
+turns into field violations; what several values demand of their fields stands here. Text is any
+Unicode that UTF-8 can hold; sizes are UTF-8 bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import Final, TypeAlias
 
-from pydantic import AfterValidator, Field, StringConstraints
-from pydantic.dataclasses import dataclass
+from msgspec import Struct
 
-from sidecall_server.domain.limits import TEXT_LIMITS
+from sidecall_server.domain.errors import Fault, InvalidValue, Reason
+from sidecall_server.domain.limits import MAX_UINT64, TEXT_LIMITS
 
 DEFAULT_NAMESPACES = (None, "", "functions")
 """The namespaces that mean "no namespace" to rules G5 and J2."""
+
+Faults: TypeAlias = tuple[Fault, ...]
+NO_FAULTS: Final[Faults] = ()
 
 
 def utf8_size(text: str) -> int:
@@ -24,27 +28,48 @@ def utf8_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _check_size(text: str, limit_bytes: int) -> str:
-    if utf8_size(text) > limit_bytes:
-        raise ValueError(f"must be at most {limit_bytes} bytes of UTF-8")
-    return text
+def refuse(faults: Sequence[Fault]) -> None:
+    """Raise InvalidValue for a value that has any."""
+    if faults:
+        raise InvalidValue(faults)
 
 
-def _check_id(text: str) -> str:
-    return _check_size(text, TEXT_LIMITS.max_id_bytes)
+def required_id_faults(field: str, text: str) -> Faults:
+    """Of an id that must be given (S6)."""
+    if not text:
+        return (Fault(field, "is required", Reason.MISSING_FIELD),)
+    return _size_faults(field, text, TEXT_LIMITS.max_id_bytes)
 
 
-def _check_name(text: str) -> str:
-    return _check_size(text, TEXT_LIMITS.max_tool_name_bytes)
+def id_faults(field: str, text: str) -> Faults:
+    """Of an id that may be empty where the rules say what that means."""
+    return _size_faults(field, text, TEXT_LIMITS.max_id_bytes)
 
 
-RequiredId: TypeAlias = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_id)]
-"""An id that must be given (S6)."""
+def name_faults(field: str, text: str | None) -> Faults:
+    """Of a tool's name, of what matches one, or of a namespace that may be absent."""
+    if text is None:
+        return NO_FAULTS
+    return _size_faults(field, text, TEXT_LIMITS.max_tool_name_bytes)
 
-Id: TypeAlias = Annotated[str, AfterValidator(_check_id)]
-"""An id that may be empty where the rules say what that means."""
 
-NamePart: TypeAlias = Annotated[str, AfterValidator(_check_name)]
+def count_faults(field: str, number: int | None) -> Faults:
+    """Of a count, budget or size that may be absent."""
+    return range_faults(field, number, 0, MAX_UINT64)
+
+
+def range_faults(field: str, number: int | None, least: int, most: int) -> Faults:
+    """Of a whole number that may be absent."""
+    if number is None or least <= number <= most:
+        return NO_FAULTS
+    return (Fault(field, f"must be from {least} to {most}"),)
+
+
+def _size_faults(field: str, text: str, limit_bytes: int) -> Faults:
+    # no character takes more than four bytes
+    if len(text) <= limit_bytes >> 2 or utf8_size(text) <= limit_bytes:
+        return NO_FAULTS
+    return (Fault(field, f"must be at most {limit_bytes} bytes of UTF-8"),)
 
 
 class PayloadKind(StrEnum):
@@ -63,12 +88,14 @@ class ToolMode(StrEnum):
     CODE_MODE_ONLY = "code_mode_only"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolName:
+class ToolName(Struct, frozen=True):
     """A tool's name; an absent and an empty namespace differ (A2)."""
 
-    name: NamePart
-    namespace: NamePart | None = None
+    name: str
+    namespace: str | None = None
+
+    def __post_init__(self) -> None:
+        refuse(name_faults("name", self.name) + name_faults("namespace", self.namespace))
 
     @property
     def flat(self) -> str:
@@ -90,8 +117,7 @@ class ToolName:
         return self.namespace in DEFAULT_NAMESPACES
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionPayload:
+class FunctionPayload(Struct, frozen=True):
     """Arguments as the model wrote them: raw, unparsed, maybe not JSON."""
 
     arguments: str
@@ -101,8 +127,7 @@ class FunctionPayload:
         return PayloadKind.FUNCTION
 
 
-@dataclass(frozen=True, slots=True)
-class CustomPayload:
+class CustomPayload(Struct, frozen=True):
     """Free-form input."""
 
     input: str
@@ -112,12 +137,14 @@ class CustomPayload:
         return PayloadKind.CUSTOM
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSearchPayload:
+class ToolSearchPayload(Struct, frozen=True):
     """A search among tools; `limit` counts results."""
 
     query: str
-    limit: Annotated[int, Field(ge=0, lt=1 << 64)] | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse(count_faults("limit", self.limit))
 
     @property
     def kind(self) -> PayloadKind:
@@ -133,36 +160,41 @@ _EMPTY_PAYLOADS: dict[PayloadKind, ToolPayload] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Direct:
+class Direct(Struct, frozen=True):
     """The model called the tool itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectPlaintextMessage:
+class DirectPlaintextMessage(Struct, frozen=True):
     """The call was found in a plain text message of the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeMode:
+class CodeMode(Struct, frozen=True):
     """A script called the tool from inside a cell."""
 
-    cell_id: RequiredId
-    runtime_tool_call_id: Id = ""
+    cell_id: str
+    runtime_tool_call_id: str = ""
+
+    def __post_init__(self) -> None:
+        refuse(
+            required_id_faults("cell_id", self.cell_id)
+            + id_faults("runtime_tool_call_id", self.runtime_tool_call_id)
+        )
 
 
 ToolCallSource: TypeAlias = Direct | DirectPlaintextMessage | CodeMode
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One call. `call_id` must be given (S6); `turn_id` may be empty: no known turn (S2)."""
 
-    call_id: RequiredId
+    call_id: str
     tool_name: ToolName
     payload: ToolPayload
     source: ToolCallSource = Direct()
-    turn_id: Id = ""
+    turn_id: str = ""
+
+    def __post_init__(self) -> None:
+        refuse(required_id_faults("call_id", self.call_id) + id_faults("turn_id", self.turn_id))
 
     @property
     def without_payload(self) -> ToolCall:

@@ -7,6 +7,7 @@ from typing import Final
 
 from sidecall.v1 import tool_call_pb2 as pb
 
+from sidecall_server.domain.errors import InvalidArgument, InvalidValue
 from sidecall_server.domain.values import (
     CodeMode,
     CustomPayload,
@@ -56,6 +57,23 @@ _DIRECT: Final = Direct()
 
 def read_tool_call(message: pb.ToolCall, path: str) -> ToolCall:
     """A call; says of all its fields at once which cannot be used."""
+    if message.HasField("tool_name"):
+        source = message.source if message.HasField("source") else None
+        try:
+            return ToolCall(
+                message.call_id,
+                _tool_name(message.tool_name),
+                read_tool_payload(message.payload, f"{path}.payload"),
+                _DIRECT if source is None else _read_source(source, f"{path}.source"),
+                message.turn_id,
+            )
+        except (InvalidValue, InvalidArgument):
+            pass  # there may be more to refuse than this
+    return _read_field_by_field(message, path)
+
+
+def _read_field_by_field(message: pb.ToolCall, path: str) -> ToolCall:
+    """The same, slower, for a call of which something is refused."""
     problems = Problems()
     source: ToolCallSource = _DIRECT
     with problems:
@@ -77,8 +95,11 @@ def read_tool_call(message: pb.ToolCall, path: str) -> ToolCall:
 
 def read_tool_name(message: pb.ToolName, path: str) -> ToolName:
     """A name; an empty one is the model's affair, an absent namespace differs from an empty."""
-    namespace = message.namespace if message.HasField("namespace") else None
-    return checked(path, ToolName, name=message.name, namespace=namespace)
+    return checked(path, _tool_name, message)
+
+
+def _tool_name(message: pb.ToolName) -> ToolName:
+    return ToolName(message.name, message.namespace if message.HasField("namespace") else None)
 
 
 def read_tool_payload(message: pb.ToolPayload, path: str) -> ToolPayload:

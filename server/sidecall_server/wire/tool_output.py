@@ -116,10 +116,13 @@ def read_content(items: Sequence[pb.ContentItem], path: str) -> tuple[ContentIte
     problems = Problems()
     read: list[ContentItem] = []
     for index, item in enumerate(bounded(items, path)):
+        kind = item.WhichOneof("item")
+        if kind == "input_text":  # by far the most, and never refused
+            read.append(InputText(decode_lossy(item.input_text.text)))
+            continue
         with problems:
-            kind = item.WhichOneof("item")
             if kind is None:
-                raise missing(f"{path}[{index}]", _ITEMS)
+                raise missing(f"{path}[{index}]", ("input_text", *_ITEMS))
             read.append(_ITEMS[kind](item, path, index))
     problems.check()
     return tuple(read)
@@ -130,10 +133,6 @@ def read_truncation_policy(message: pb.TruncationPolicy, path: str) -> Truncatio
     if read_oneof(message, "policy", path, ("bytes", "tokens")) == "bytes":
         return BytesPolicy(message.bytes)
     return TokensPolicy(message.tokens)
-
-
-def _read_text_item(item: pb.ContentItem, path: str, index: int) -> ContentItem:
-    return InputText(decode_lossy(item.input_text.text))
 
 
 def _read_image_item(item: pb.ContentItem, path: str, index: int) -> ContentItem:
@@ -151,7 +150,6 @@ def _read_encrypted_item(item: pb.ContentItem, path: str, index: int) -> Content
 
 
 _ITEMS: Final[Mapping[str, Callable[[pb.ContentItem, str, int], ContentItem]]] = {
-    "input_text": _read_text_item,
     "input_image": _read_image_item,
     "input_audio": _read_audio_item,
     "encrypted_content": _read_encrypted_item,
@@ -159,21 +157,22 @@ _ITEMS: Final[Mapping[str, Callable[[pb.ContentItem, str, int], ContentItem]]] =
 
 
 def _read_function(message: pb.FunctionOutput, path: str) -> AnyOutput:
+    success = message.success if message.HasField("success") else None
+    if not message.HasField("post_tool_use_response_json"):
+        return FunctionOutput(read_content(message.content, f"{path}.content"), success)
     problems = Problems()
-    response_json = None
     with problems:
         content = read_content(message.content, f"{path}.content")
-    if message.HasField("post_tool_use_response_json"):
-        with problems:
-            response_json = read_text(
-                message.post_tool_use_response_json, f"{path}.post_tool_use_response_json"
-            )
+    with problems:
+        response_json = read_text(
+            message.post_tool_use_response_json, f"{path}.post_tool_use_response_json"
+        )
     problems.check()
     return checked(
         path,
         FunctionOutput,
         content=content,
-        success=message.success if message.HasField("success") else None,
+        success=success,
         post_tool_use_response_json=response_json,
     )
 

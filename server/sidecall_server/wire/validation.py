@@ -12,17 +12,20 @@ from typing import TypeVar
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
-from pydantic import ValidationError
 
-from sidecall_server.domain.errors import FieldViolation, InvalidArgument, Reason
-from sidecall_server.domain.json_text import JsonError
+from sidecall_server.domain.errors import (
+    Fault,
+    FieldViolation,
+    InvalidArgument,
+    InvalidValue,
+    Reason,
+)
 from sidecall_server.domain.limits import (
     MAX_LIST_ITEMS,
     MAX_UINT64,
     NANOSECONDS_PER_SECOND,
-    TEXT_LIMITS,
 )
-from sidecall_server.domain.values import utf8_size
+from sidecall_server.domain.values import id_faults, required_id_faults
 
 T = TypeVar("T")
 
@@ -82,19 +85,12 @@ def invalid(violations: list[FieldViolation], reason: Reason) -> InvalidArgument
     return InvalidArgument(message, reason=reason, violations=violations)
 
 
-def checked(path: str, build: Callable[..., T], **fields: object) -> T:
-    """Build a domain value that validates itself; `fields` are named as in the request."""
+def checked(path: str, build: Callable[..., T], *parts: object, **fields: object) -> T:
+    """Build a domain value that validates itself; its fields are named as in the request."""
     try:
-        return build(**fields)
-    except ValidationError as error:
-        found = [
-            (
-                FieldViolation(_path(path, problem["loc"]), _description(problem)),
-                _reason(problem),
-            )
-            for problem in error.errors(include_url=False)
-        ]
-        raise invalid([violation for violation, _ in found], found[0][1]) from None
+        return build(*parts, **fields)
+    except InvalidValue as error:
+        raise _refusal(error.faults, f"{path}." if path else "") from None
 
 
 def bounded(items: Sequence[T], path: str, limit: int = MAX_LIST_ITEMS) -> Sequence[T]:
@@ -149,16 +145,16 @@ def read_text(data: bytes, path: str) -> str:
 
 def read_id(text: str, path: str) -> str:
     """An id that may be empty."""
-    if utf8_size(text) > TEXT_LIMITS.max_id_bytes:
-        raise InvalidArgument.of(path, f"must be at most {TEXT_LIMITS.max_id_bytes} bytes of UTF-8")
+    if faults := id_faults(path, text):
+        raise _refusal(faults)
     return text
 
 
 def read_required_id(text: str, path: str) -> str:
     """An id that must be given (S6)."""
-    if not text:
-        raise missing(path)
-    return read_id(text, path)
+    if faults := required_id_faults(path, text):
+        raise _refusal(faults)
+    return text
 
 
 def read_nanoseconds(message: Message, field: str, path: str) -> int:
@@ -177,33 +173,6 @@ def read_nanoseconds(message: Message, field: str, path: str) -> int:
     return nanoseconds
 
 
-def _path(path: str, location: tuple[int | str, ...]) -> str:
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        else:
-            path += f".{part}" if path else part
-    return path
-
-
-def _description(problem: Mapping[str, object]) -> str:
-    match problem:
-        case {"type": "string_too_short"}:
-            return "is required"
-        case {"ctx": {"error": JsonError() as error}}:
-            return f"must be JSON: {error}"
-        case {"ctx": {"error": ValueError() as error}}:
-            return str(error)
-        case _:
-            message = str(problem["msg"])
-            return message[:1].lower() + message[1:]
-
-
-def _reason(problem: Mapping[str, object]) -> Reason:
-    match problem:
-        case {"type": "string_too_short"}:
-            return Reason.MISSING_FIELD
-        case {"ctx": {"error": JsonError()}}:
-            return Reason.INVALID_JSON
-        case _:
-            return Reason.INVALID_FIELD
+def _refusal(faults: Sequence[Fault], prefix: str = "") -> InvalidArgument:
+    violations = [FieldViolation(prefix + fault.field, fault.description) for fault in faults]
+    return invalid(violations, faults[0].reason)

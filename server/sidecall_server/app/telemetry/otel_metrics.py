@@ -12,7 +12,7 @@ from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observa
 from sidecall_server.app.telemetry.census import MEASURES, Census, Measure
 from sidecall_server.app.telemetry.finished_call import PHASE_BUCKETS_SECONDS, FinishedCall
 from sidecall_server.app.telemetry.tracing import OPERATION
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.observer import Observer
@@ -23,7 +23,7 @@ class OtelMetrics(Observer):
     """Counts what happens; the census is read at each export."""
 
     def __init__(self, provider: MeterProvider, census: Census) -> None:
-        meter = provider.get_meter("sidecall", server_version())
+        meter = provider.get_meter("sidecall", VERSION)
         self._duration = meter.create_histogram(
             "gen_ai.execute_tool.duration",
             "s",

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from sidecall_server.app.telemetry.census import Census
 from sidecall_server.app.telemetry.otel_metrics import OtelMetrics
 from sidecall_server.app.telemetry.tracing import CallTracing
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 from sidecall_server.runtime.observer import Observer
 
 EXPORT_SECONDS: Final = 5.0
@@ -35,7 +35,7 @@ class OtlpExport:
         resource = Resource(
             {
                 "service.name": "sidecall",
-                "service.version": server_version(),
+                "service.version": VERSION,
                 "service.instance.id": instance_id,
             }
         ).merge(OTELResourceDetector().detect())

@@ -14,7 +14,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from sidecall_server.app.telemetry.finished_call import FinishedCall, log_preview
-from sidecall_server.app.version import server_version
+from sidecall_server.app.version import VERSION
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.outcome import Aborted
 from sidecall_server.runtime.call import Call
@@ -31,7 +31,7 @@ class CallTracing(Observer):
     """A span from dispatch to terminal outcome, with events for hooks and handler."""
 
     def __init__(self, provider: TracerProvider, *, previews: bool) -> None:
-        self._tracer = provider.get_tracer("sidecall", server_version())
+        self._tracer = provider.get_tracer("sidecall", VERSION)
         self._previews = previews
         self._propagator = TraceContextTextMapPropagator()
         self._spans: dict[Call, Span] = {}
