@@ -63,7 +63,7 @@ def test_variables_of_clients_do_not_matter() -> None:
 def test_every_setting_has_an_origin_in_the_order_of_the_groups() -> None:
     names = list(load({}, {}).origins)
 
-    assert set(names) == set(Settings.__struct_fields__)
+    assert set(names) == set(Settings.model_fields)
     assert names[0] == "socket"
 
 
@@ -82,7 +82,7 @@ def test_every_limit_of_the_contract_is_a_setting_with_its_unit_in_the_name() ->
         field.name + ("_seconds" if field.message_type is not None else "") for field in fields
     }
 
-    assert names - CONSTANTS <= set(Settings.__struct_fields__)
+    assert names - CONSTANTS <= set(Settings.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_the_pod_has_more_time_to_end_than_the_drain_takes(pod: Object) -> None:
 def test_every_variable_is_a_setting(pod: Object) -> None:
     names = environment_of(sidecar_of(pod)).keys() - NOT_SETTINGS
 
-    known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.__struct_fields__}
+    known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.model_fields}
     assert names <= known
 
 

@@ -30,4 +30,4 @@ def test_every_promise_names_a_test(promise: str) -> None:
 def test_every_flag_that_is_named_is_one() -> None:
     named = set(re.findall(r"`(--[a-z-]+)`", TEXT))
 
-    assert named - {"--version"} <= {flag_name(field) for field in Settings.__struct_fields__}
+    assert named - {"--version"} <= {flag_name(field) for field in Settings.model_fields}

@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     # What a start makes stays, so looking for garbage only costs time; a server turns it on again.
     gc.disable()
+    # pydantic would search all installed packages for plugins at its first use.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     command = importlib.import_module(f"sidecall_server.app.commands.{options.command}")
     try:
         status: int = command.run(options.rest)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import types
+from typing import Any, Literal, Union, get_args, get_origin
 
-from sidecall_server.app.settings import (
-    GROUPS,
-    Setting,
-    Settings,
-    flag_name,
-    settings_of,
-    variable_name,
-)
+from pydantic.fields import FieldInfo
+
+from sidecall_server.app.settings import GROUPS, flag_name, variable_name
 
 
 def add_setting_flags(parser: argparse.ArgumentParser) -> None:
@@ -26,38 +22,36 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
     for group in GROUPS:
         title, _, _ = (group.__doc__ or "").partition("\n")
         arguments = parser.add_argument_group(title.rstrip("."))
-        for setting in settings_of(group):
-            arguments.add_argument(flag_name(setting.name), dest=setting.name, **_options(setting))
+        for name, field in group.model_fields.items():
+            arguments.add_argument(flag_name(name), dest=name, **_options(name, field))
 
 
 def given_flags(arguments: argparse.Namespace) -> dict[str, object]:
     """The settings among the parsed arguments, by field name."""
-    return {
-        name: value for name, value in vars(arguments).items() if name in Settings.__struct_fields__
-    }
+    names = {name for group in GROUPS for name in group.model_fields}
+    return {name: value for name, value in vars(arguments).items() if name in names}
 
 
-def _options(setting: Setting) -> dict[str, Any]:
+def _options(name: str, field: FieldInfo) -> dict[str, Any]:
     options: dict[str, Any] = {"default": argparse.SUPPRESS}
-    match setting.schema:
-        case {"type": "bool"}:
-            options["action"] = argparse.BooleanOptionalAction
-        case {"type": "literal", "expected": choices}:
-            options["choices"] = choices
-        case _:
-            options["metavar"] = _metavar(setting)
-    default = "" if setting.default is None else f" (default: {_shown(setting.default)})"
-    help_text = f"{setting.description}{default}  [{variable_name(setting.name)}]"
+    if field.annotation is bool:
+        options["action"] = argparse.BooleanOptionalAction
+    elif get_origin(field.annotation) is Literal:
+        options["choices"] = get_args(field.annotation)
+    else:
+        options["metavar"] = _metavar(name, field.annotation)
+    default = "" if field.default is None else f" (default: {_shown(field.default)})"
+    help_text = f"{field.description}{default}  [{variable_name(name)}]"
     return options | {"help": help_text.replace("%", "%%")}
 
 
-def _metavar(setting: Setting) -> str:
-    name = setting.name
+def _metavar(name: str, annotation: Any) -> str:
     if name.endswith("listen"):
         return "HOST:PORT"
     if name.endswith("endpoint"):
         return "URL"
-    if setting.default is None:
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
+    if kinds:
         return "NAME" if name == "socket_group" else "FILE"
     units = [word.upper() for word in name.split("_") if word in ("bytes", "seconds")]
     return units[0] if units else "N"

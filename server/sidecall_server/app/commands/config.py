@@ -8,8 +8,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from msgspec import to_builtins
-
 from sidecall_server.app.flags import add_setting_flags, given_flags
 from sidecall_server.app.settings import LoadedSettings, SettingsError, load
 from sidecall_server.app.sockets import default_socket_path
@@ -36,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _values(loaded: LoadedSettings) -> dict[str, object]:
-    values: dict[str, object] = to_builtins(loaded.settings, enc_hook=str)
+    values: dict[str, object] = loaded.settings.model_dump(mode="json")
     if loaded.settings.socket is None and loaded.settings.listen is None:
         values["socket"] = str(default_socket_path(os.environ))
     return values
