@@ -44,9 +44,7 @@ def new_outbox(written: list[Any], **limits: Any) -> Outbox:
         "max_waiting_bytes": 10**9,
         "memory_is_scarce": lambda: False,
     }
-    return Outbox(
-        PickleCodec(), on_written=written.append, wake=lambda: None, **{**defaults, **limits}
-    )
+    return Outbox(PickleCodec(), on_written=written.append, **{**defaults, **limits})
 
 
 def invocation(name: str, size_bytes: int) -> InvokeHandler:

@@ -47,7 +47,7 @@ from sidecall_server.domain.outcome import CallOutcome
 from sidecall_server.domain.outputs import ToolOutput
 from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import TurnOptions
-from sidecall_server.domain.values import CodeMode, PayloadKind, ToolCall, ToolName
+from sidecall_server.domain.values import CodeMode, PayloadKind, ToolCall
 from sidecall_server.runtime import verdicts
 from sidecall_server.runtime.ended_calls import EndedCall
 
@@ -64,6 +64,7 @@ class Call:
         "_hook_timer",
         "_session",
         "_teardown_timer",
+        "cell_id",
         "completed",
         "dispatch",
         "dispatch_order",
@@ -81,6 +82,7 @@ class Call:
         "started_unix",
         "state",
         "submitted_at",
+        "tool_name",
     )
 
     state: CallState
@@ -88,12 +90,20 @@ class Call:
     completed_data: Final = b""
     """Only an ended call has one."""
 
-    def __init__(self, session: Session, dispatch: DispatchCall, dispatch_order: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        dispatch: DispatchCall,
+        reference: CallReference,
+        dispatch_order: int,
+    ) -> None:
         call = dispatch.call
         self._session = session
         self.dispatch = dispatch
         self.dispatch_order = dispatch_order
-        self.reference = CallReference(call.turn_id, call.call_id)
+        self.reference = reference
+        self.tool_name = call.tool_name
+        self.cell_id = call.source.cell_id if isinstance(call.source, CodeMode) else ""
         self.submitted_at = session.clock()
         self.started_unix = session.wall_clock()
         self.handler_started_at: float | None = None
@@ -129,17 +139,8 @@ class Call:
         return self.dispatch.turn_options
 
     @property
-    def tool_name(self) -> ToolName:
-        return self.dispatch.call.tool_name
-
-    @property
     def payload_kind(self) -> PayloadKind:
         return self.dispatch.call.payload.kind
-
-    @property
-    def cell_id(self) -> str:
-        source = self.dispatch.call.source
-        return source.cell_id if isinstance(source, CodeMode) else ""
 
     @property
     def teardown_seconds(self) -> float:

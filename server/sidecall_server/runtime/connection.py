@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sidecall_server.domain.errors import (
     DomainError,
@@ -45,9 +45,9 @@ from sidecall_server.domain.frames import (
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.runtime.outbox import MAX_BACKLOG, FrameCodec
 from sidecall_server.runtime.resume import resend_after_gap
+from sidecall_server.runtime.session import Session
 
 if TYPE_CHECKING:
-    from sidecall_server.runtime.session import Session
     from sidecall_server.runtime.sessions import Sessions
 
 log = logging.getLogger(__name__)
@@ -395,11 +395,15 @@ class Connection:
                 reason=Reason.SEQUENCE_OUT_OF_ORDER,
             )
         handler = _HANDLERS.get(type(frame))
-        if handler is None:
+        if handler is not None:
+            handler(session, frame)
+        elif isinstance(frame, Detach):
+            self.end(None)  # first: the end is the agent's own wish
+            session.detach(close_session=frame.close_session)
+        else:
             raise FailedPrecondition(
                 "Hello and pieces of pieces have no place here", reason=Reason.INVALID_FIELD
             )
-        handler(self, session, frame)
 
     def _refuse(
         self,
@@ -462,58 +466,37 @@ def message_too_large(size_bytes: int, limits: RuntimeLimits) -> ResourceExhaust
 # --- what each frame does -------------------------------------------------------------
 
 
-def _dispatch(connection: Connection, session: Session, frame: DispatchCall) -> None:
-    session.dispatch(frame)
-
-
-def _result(connection: Connection, session: Session, frame: HandlerResult) -> None:
-    session.handler_answered(frame)
-
-
-def _verdict(connection: Connection, session: Session, frame: HookVerdict) -> None:
-    session.hook_answered(frame)
-
-
-def _cancel(connection: Connection, session: Session, frame: CancelCalls) -> None:
+def _cancel(session: Session, frame: CancelCalls) -> None:
     result = CancelResult(frame.cancel_id, tuple(session.cancel(frame.target)))
     session.require_reader()
     session.send(result, control=True)
 
 
-def _torn_down(connection: Connection, session: Session, frame: TeardownComplete) -> None:
+def _torn_down(session: Session, frame: TeardownComplete) -> None:
     session.torn_down(frame.invocation_token)
 
 
-def _update_tools(connection: Connection, session: Session, frame: UpdateTools) -> None:
-    session.update_tools(frame)
-
-
-def _register_cell(connection: Connection, session: Session, frame: RegisterCell) -> None:
+def _register_cell(session: Session, frame: RegisterCell) -> None:
     session.register_cell(frame.cell_id, frame.output_call.call_id, frame.output_call.turn_id)
 
 
-def _end_turn(connection: Connection, session: Session, frame: EndTurn) -> None:
+def _end_turn(session: Session, frame: EndTurn) -> None:
     session.end_turn(frame.turn_id)
 
 
-def _heartbeat(connection: Connection, session: Session, frame: Heartbeat) -> None:
+def _heartbeat(session: Session, frame: Heartbeat) -> None:
     """Being heard is all there is to it."""
 
 
-def _detach(connection: Connection, session: Session, frame: Detach) -> None:
-    connection.end(None)  # first: the end is the agent's own wish
-    session.detach(close_session=frame.close_session)
-
-
-_HANDLERS: dict[type, Callable[[Connection, Session, object], None]] = {
-    DispatchCall: _dispatch,  # type: ignore[dict-item]
-    HandlerResult: _result,  # type: ignore[dict-item]
-    HookVerdict: _verdict,  # type: ignore[dict-item]
-    CancelCalls: _cancel,  # type: ignore[dict-item]
-    TeardownComplete: _torn_down,  # type: ignore[dict-item]
-    UpdateTools: _update_tools,  # type: ignore[dict-item]
-    RegisterCell: _register_cell,  # type: ignore[dict-item]
-    EndTurn: _end_turn,  # type: ignore[dict-item]
-    Heartbeat: _heartbeat,  # type: ignore[dict-item]
-    Detach: _detach,  # type: ignore[dict-item]
+_HANDLERS: dict[type, Callable[[Session, Any], None]] = {
+    DispatchCall: Session.dispatch,
+    HandlerResult: Session.handler_answered,
+    HookVerdict: Session.hook_answered,
+    CancelCalls: _cancel,
+    TeardownComplete: _torn_down,
+    UpdateTools: Session.update_tools,
+    RegisterCell: _register_cell,
+    EndTurn: _end_turn,
+    Heartbeat: _heartbeat,
 }
+"""All but Hello, Detach and pieces."""

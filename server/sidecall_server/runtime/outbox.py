@@ -77,7 +77,6 @@ class Outbox:
         max_waiting_bytes: int,
         memory_is_scarce: Callable[[], bool],
         on_written: Callable[[InvokeHandler | InvokeHook], None],
-        wake: Callable[[], None],
     ) -> None:
         self._codec = codec
         self._max_replay_bytes = max_replay_bytes
@@ -85,7 +84,8 @@ class Outbox:
         self._max_waiting_bytes = max_waiting_bytes
         self._memory_is_scarce = memory_is_scarce
         self._on_written = on_written
-        self._wake = wake
+        self.wake: Callable[[], object] = bool
+        """Told that something waits; set by whoever writes."""
         self._control: deque[tuple[bytes, bool]] = deque()
         """Ready frames, and whether each is said only once."""
         self._frames: deque[Queued] = deque()
@@ -115,7 +115,7 @@ class Outbox:
         else:
             self._frames.append(frame)
             self._waiting_bytes += _held_bytes(frame)
-        self._wake()
+        self.wake()
 
     def withdraw(self, frame: ServerFrame) -> bool:
         """Take back a frame that is not written, or not to its end."""

@@ -124,7 +124,6 @@ class Session:
             max_waiting_bytes=self.limits.max_bytes_in_flight,
             memory_is_scarce=registry.memory_is_scarce,
             on_written=self._written,
-            wake=self._wake_writer,
         )
         self.transfers = Transfers(
             max_frame_bytes=self.limits.max_frame_bytes,
@@ -249,7 +248,7 @@ class Session:
         self._check_dispatch(frame)
         self._record(call, frame.turn_options)
         self._dispatched += 1
-        taken = Call(self, frame, self._dispatched)
+        taken = Call(self, frame, reference, self._dispatched)
         self.open_calls[reference] = taken
         self.hold(frame.size_bytes)
         self.registry.calls_in_flight += 1
@@ -487,6 +486,7 @@ class Session:
             self._grace_timer.cancel()
             self._grace_timer = None
         self.connection = connection
+        self.outbox.wake = connection.wake
         self.was_attached = True
         self._move_to(SessionState.ATTACHED)
         self.registry.tell_drain(self)
@@ -670,10 +670,6 @@ class Session:
         self._grace_timer = None
         log.info("session lost", extra={"session_id": self.id})
         self.close(AbortReason.SESSION_LOST)
-
-    def _wake_writer(self) -> None:
-        if self.connection is not None:
-            self.connection.wake()
 
 
 def closed_error(session_id: str) -> FailedPrecondition:
