@@ -84,6 +84,8 @@ class Connection:
         self._codec = codec
         self._abandon = abandon
         self._loop = asyncio.get_running_loop()
+        self._more_waits = False
+        """Whether `serve` has to look again for what it may write."""
         self._sleeping: asyncio.Future[None] | None = None
         """Done once `serve` has something to do."""
         self._room = asyncio.Event()
@@ -174,13 +176,15 @@ class Connection:
         """
         while True:
             if self._inbox:
-                await self._gather()
-            ready = self._ready()
-            for message in ready:
+                taken = self._take_inbox()
+                if not self._alone:
+                    await self._gather(taken)
+            self._more_waits = False
+            for message in self._ready():
                 self._last_said = self._writing_since = self._loop.time()
                 await write(message)
             self._writing_since = None
-            if ready or self._inbox:
+            if self._more_waits or self._inbox:
                 continue
             if self._error is not None:
                 raise self._error
@@ -191,6 +195,7 @@ class Connection:
 
     def wake(self) -> None:
         """There is something to write, or the connection has ended."""
+        self._more_waits = True
         if self._sleeping is not None and not self._sleeping.done():
             self._sleeping.set_result(None)
 
@@ -216,21 +221,21 @@ class Connection:
         self._overdue = None
         self._take_inbox()
 
-    async def _gather(self) -> None:
-        """Take what was read, and what lies ready to be read.
+    @property
+    def _alone(self) -> bool:
+        """Whether there is nothing to be gathered: a call that is alone waits for no other."""
+        return self._session is None or len(self._session.open_calls) < 2
 
-        A call that is alone waits for no other: there is nothing to be gathered.
-        """
-        gathered = 0
-        while self._inbox:
-            gathered += self._take_inbox()
-            session = self._session
-            if session is None or len(session.open_calls) < 2 or gathered > MAX_GATHERED_MESSAGES:
-                return
+    async def _gather(self, taken: int) -> None:
+        """Take what lies ready to be read; `taken` messages are."""
+        while taken <= MAX_GATHERED_MESSAGES:
             for _ in range(GATHER_TURNS):
                 await asyncio.sleep(0)
                 if self._inbox:
                     break
+            else:
+                return
+            taken += self._take_inbox()
 
     def _ready(self) -> list[bytes]:
         """One round of messages: few enough that new control frames soon get their turn."""
@@ -245,6 +250,7 @@ class Connection:
         if numbered is not None:
             ready.append(numbered[1])
             self._unacknowledged = 0
+            self._more_waits = self._more_waits or session.outbox.backlog > 0
             session.count_bytes()
         if not self._room.is_set() and session.outbox.has_room:
             self._room.set()
