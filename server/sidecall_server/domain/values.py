@@ -153,12 +153,6 @@ class ToolSearchPayload(Struct, frozen=True):
 
 ToolPayload: TypeAlias = FunctionPayload | CustomPayload | ToolSearchPayload
 
-_EMPTY_PAYLOADS: dict[PayloadKind, ToolPayload] = {
-    PayloadKind.FUNCTION: FunctionPayload(""),
-    PayloadKind.CUSTOM: CustomPayload(""),
-    PayloadKind.TOOL_SEARCH: ToolSearchPayload(""),
-}
-
 
 class Direct(Struct, frozen=True):
     """The model called the tool itself."""
@@ -195,12 +189,6 @@ class ToolCall(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         refuse(required_id_faults("call_id", self.call_id) + id_faults("turn_id", self.turn_id))
-
-    @property
-    def without_payload(self) -> ToolCall:
-        """The same call with an empty payload of its kind."""
-        empty = _EMPTY_PAYLOADS[self.payload.kind]
-        return ToolCall(self.call_id, self.tool_name, empty, self.source, self.turn_id)
 
     @property
     def nested(self) -> bool:
