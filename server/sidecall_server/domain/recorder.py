@@ -29,7 +29,7 @@ from sidecall_server.domain.limits import (
     MAX_EXECUTED_CALL_BYTES,
     MAX_NESTED_CALLS,
 )
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder_tables import (
     AttachedCalls,
     Cells,
@@ -128,7 +128,8 @@ class Recorder:
         self._direct = DirectCalls()
         self._cells = Cells()
         self._attached = AttachedCalls()
-        self._outline = Outline()
+        self.outline = Outline()
+        """The last prompt."""
         self._emptied: set[OutputKey] = set()
         self._emptied_by = ""
 
@@ -140,7 +141,7 @@ class Recorder:
     @property
     def outline_bytes(self) -> int:
         """What the description of the last prompt takes."""
-        return self._outline.held_bytes
+        return self.outline.held_bytes
 
     def sizes(self) -> RecorderSizes:
         """How full the tables are."""
@@ -200,24 +201,25 @@ class Recorder:
         turn_id: str = "",
         *,
         base: PromptBase | None = None,
+        writing: Writing | None = None,
     ) -> Attachment:
         """Attach records to the outputs of a prompt (L).
 
         Call it for each try of each sampling request; a retry gets the same records (S1).
         `turn_id` is the turn the sampling request belongs to; empty: not known. With a `base`
-        only the outputs after it are told.
+        only the outputs after it are told; `writing` is how a whole prompt was written.
 
         Raises:
             DomainError: the base cannot be used; nothing has changed.
         """
-        self._outline.take(outputs, base)
+        self.outline.take(outputs, base, writing)
         if sampling_request_id != self._emptied_by:
             self._emptied.clear()
             self._emptied_by = sampling_request_id
         cache = self._attached.cache(sampling_request_id, turn_id)
         retained = self._attached.retained
         if not (cache or retained or len(self._direct) or self._cells.output_ids):
-            return Attachment(False, self._outline.prompt)
+            return Attachment(False, self.outline.prompt)
         selected = self._select(cache)
         if _total_bytes(selected) > MAX_EXECUTED_CALL_BYTES:
             selected = self._bound(selected, cache)
@@ -225,7 +227,7 @@ class Recorder:
         self.losses.ended_turn_dropped += self._direct.drop_ended()
         self.losses.ended_turn_dropped += self._cells.drop_ended_mappings()
         items = tuple(map(_attached_item, selected))
-        return Attachment(bool(selected), self._outline.prompt, items)
+        return Attachment(bool(selected), self.outline.prompt, items)
 
     # --- recording --------------------------------------------------------------------
 
@@ -320,8 +322,8 @@ class Recorder:
         wanted.update(call_id for _, call_id, _ in retained_left)
         wanted.update(direct.call_ids, cells.output_ids)
         selected: list[_Selected] = []
-        for index in self._outline.positions_of(wanted):
-            kind, call_id, turn_id, item_id = self._outline[index]
+        for index in self.outline.positions_of(wanted):
+            kind, call_id, turn_id, item_id = self.outline[index]
             assert call_id is not None, "it was found by its call id"
             key = (kind, call_id, item_id)
             kept: KeptCalls | None = None

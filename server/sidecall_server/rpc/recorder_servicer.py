@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import grpc
@@ -9,13 +10,16 @@ import grpc.aio
 from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import recorder_service_pb2_grpc
 
+from sidecall_server.domain.errors import DomainError
+from sidecall_server.domain.outline import Outline
 from sidecall_server.rpc.lookup import find_session
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.recorder import (
-    OutputReader,
+    AttachRequest,
     read_attach_request,
     read_base,
     read_formats,
+    read_outputs,
     write_attachment,
 )
 from sidecall_server.wire.session import read_turn_options, write_disposition
@@ -32,7 +36,6 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._outputs = OutputReader()
 
     async def RecordToolCall(
         self, request: pb.RecordToolCallRequest, context: Context
@@ -68,14 +71,20 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
     async def AttachExecutedToolCalls(
         self, request: Any, context: Context
     ) -> pb.AttachExecutedToolCallsResponse:
-        """`add_recorder` sees to it that the request comes with its outputs as bytes."""
+        """`add_recorder` sees to it that the request is an `AttachRequest`."""
+        return self._attach(request, context)
+
+    def _attach(
+        self, request: AttachRequest, context: Context
+    ) -> pb.AttachExecutedToolCallsResponse:
         problems = Problems()
+        last_prompt = self._last_prompt(request.session_id, context)
         with problems:
             sampling_request_id = read_required_id(
                 request.sampling_request_id, "sampling_request_id"
             )
         with problems:
-            outputs = self._outputs.read(request.outputs, "outputs")
+            outputs, writing = read_outputs(request.outputs, "outputs", last_prompt)
         with problems:
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
@@ -83,8 +92,16 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         problems.check()
         session = find_session(self._sessions, request.session_id, context)
         base = read_base(request.base, "base", session.prompt_key)
-        attachment = session.attach(outputs, sampling_request_id, turn_id, base=base)
+        attachment = session.attach(
+            outputs, sampling_request_id, turn_id, base=base, writing=writing
+        )
         return write_attachment(attachment, session.recorder, formats, session.prompt_key)
+
+    def _last_prompt(self, session_id: str, context: Context) -> Outline:
+        """That of a session; of one that cannot be used, which is refused later, none."""
+        with suppress(DomainError):
+            return find_session(self._sessions, session_id, context).recorder.outline
+        return Outline()
 
 
 def add_recorder(server: grpc.aio.Server, sessions: Sessions) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from itertools import accumulate
+from typing import Final, Literal, NamedTuple
 
 from google.protobuf.message import DecodeError
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
-from sidecall_server.domain.outline import PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.raw_message import BYTES, INT32, MANY, ONE, STRING, raw_message
@@ -31,20 +33,17 @@ _FORMATS: Final[Mapping[int, str]] = {
 ALL_FORMATS: Final = frozenset(_FORMATS)
 _NUMBER_BYTES: Final = 8
 
-MAX_KNOWN_BYTES: Final = 4 << 20
-"""Serialised outputs that are remembered; as objects they take about six times as much."""
-
 
 def _number(field: str) -> int:
     return pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name[field].number
 
 
-_AttachRequest = raw_message(
-    "AttachRequest",
+_Outputs = raw_message("Outputs", [("outputs", _number("outputs"), BYTES, MANY)])
+_RestOfRequest = raw_message(
+    "RestOfRequest",
     (
         ("session_id", _number("session_id"), STRING, ONE),
         ("sampling_request_id", _number("sampling_request_id"), STRING, ONE),
-        ("outputs", _number("outputs"), BYTES, MANY),
         ("turn_id", _number("turn_id"), STRING, ONE),
         ("formats", _number("formats"), INT32, MANY),
         ("base", _number("base"), BYTES, MANY),
@@ -52,41 +51,62 @@ _AttachRequest = raw_message(
 )
 
 
-def read_attach_request(data: bytes) -> Any:
-    """The request, its outputs and its base as bytes.
+class AttachRequest(NamedTuple):
+    """The request; its outputs all together and its base in parts, as bytes."""
+
+    session_id: str
+    sampling_request_id: str
+    turn_id: str
+    formats: Sequence[int]
+    base: Sequence[bytes]
+    outputs: bytes
+
+
+def read_attach_request(data: bytes) -> AttachRequest:
+    """The request. What is not named is kept as it came, in its order: the outputs.
 
     Raises:
         DecodeError: it is none.
     """
-    return _AttachRequest.FromString(data)
+    rest = _RestOfRequest.FromString(data)
+    fields = rest.session_id, rest.sampling_request_id, rest.turn_id
+    formats, base = tuple(rest.formats), tuple(rest.base)
+    for field, _ in rest.ListFields():
+        rest.ClearField(field.name)
+    return AttachRequest(*fields, formats, base, rest.SerializeToString())
 
 
-class OutputReader:
-    """Reads the outputs of prompts. A prompt repeats those of the last one, and to recognise the
-    bytes of an output takes a fifth of the time of reading it."""
+class ReadOutputs(NamedTuple):
+    """The outputs of a request, and how they were written."""
 
-    def __init__(self) -> None:
-        self._known: dict[bytes, PromptOutput] = {}
-        self._known_bytes = 0
+    outputs: list[PromptOutput]
+    writing: Writing
 
-    def read(self, serialised: Sequence[bytes], path: str) -> list[PromptOutput]:
-        """The outputs, in order."""
-        known = self._known
-        try:
-            return [known[data] for data in bounded(serialised, path)]
-        except KeyError:
-            pass
-        self._known_bytes += sum(map(len, serialised))  # an upper bound: some are known
-        if self._known_bytes > MAX_KNOWN_BYTES:
-            known.clear()
-            self._known_bytes = sum(map(len, serialised))
-        problems = Problems()
-        for index, data in enumerate(serialised):
-            if data not in known:
-                with problems:
-                    known[data] = _read_output(data, f"{path}[{index}]")
-        problems.check()
-        return [known[data] for data in serialised]
+
+def read_outputs(data: bytes, path: str, last: Outline) -> ReadOutputs:
+    """The outputs, in order. A prompt repeats those of the last one: they are not read again."""
+    writing = last.writing
+    count = writing.known(data)
+    end = writing.end(count)
+    parts = _Outputs.FromString(data[end:]).outputs if end < len(data) else ()
+    outputs = last.first(count)
+    bounded(range(count + len(parts)), path)
+    problems = Problems()
+    for index, part in enumerate(parts, count):
+        with problems:
+            outputs.append(_read_output(part, f"{path}[{index}]"))
+    problems.check()
+    return ReadOutputs(outputs, _written(writing.first(count), parts))
+
+
+def _written(start: Writing, parts: Sequence[bytes]) -> Writing:
+    """The start of a prompt and further outputs, in the shortest form, as senders write them."""
+    if not parts:
+        return start
+    fields = [_Outputs(outputs=[part]).SerializeToString() for part in parts]
+    ends = accumulate(map(len, fields), initial=len(start.data))
+    next(ends)
+    return Writing(b"".join((start.data, *fields)), start.ends + array(start.ends.typecode, ends))
 
 
 _IDS: Final[tuple[Literal["call_id", "turn_id", "item_id"], ...]] = (
