@@ -99,6 +99,10 @@ class Outline:
         """The first outputs."""
         return self._outputs[:count]
 
+    def after(self, count: int) -> list[PromptOutput]:
+        """The outputs after the first ones."""
+        return self._outputs[count:]
+
     def take(
         self,
         outputs: Sequence[PromptOutput],
