@@ -1,4 +1,4 @@
-"""A prompt's outline is read as it is, in a time that follows its length."""
+"""A prompt's outline is read as it is, and its records are written as they are, each once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,27 @@ from hypothesis import strategies as st
 from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall_server.domain.errors import InvalidArgument
-from sidecall_server.domain.limits import MAX_LIST_ITEMS
+from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
+from sidecall_server.domain.limits import MAX_LIST_ITEMS, MAX_UINT64
 from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
+from sidecall_server.domain.recorder import (
+    MAX_WRITTEN_FACTOR,
+    AttachedItem,
+    Attachment,
+    Recorder,
+)
 from sidecall_server.domain.values import PayloadKind
 from sidecall_server.wire import recorder
+from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.recorder import (
+    ALL_FORMATS,
     read_attach_request,
     read_base,
     read_formats,
     read_outputs,
+    write_attachment,
 )
+from sidecall_server.wire.session import write_recorder_sizes
 
 _CUSTOM = call_pb.PAYLOAD_KIND_CUSTOM
 
@@ -218,3 +229,70 @@ def test_the_request_is_read_as_its_proto_says() -> None:
     assert read.formats == (2,)
     assert read_base(read.base, "base", b"key") == PromptBase(5, 3)
     assert read_base(read.base, "base", b"kez") == PromptBase(0, 3)
+
+
+_CALLS = st.lists(
+    st.builds(
+        ExecutedCall.raw,
+        st.text(max_size=20),
+        st.sampled_from(["{}", '"é"', '{"_codex_executed_tool_call_truncated":1}']),
+    )
+    | st.builds(
+        ExecutedCall.marker,
+        st.text(max_size=20),
+        st.builds(
+            Truncation,
+            st.integers(0, MAX_UINT64),
+            st.integers(0, MAX_UINT64),
+            st.none() | st.integers(0, MAX_UINT64),
+            st.none() | st.integers(0, MAX_UINT64),
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+).map(tuple)
+_FORMS = st.sampled_from([frozenset({1}), frozenset({2}), frozenset({1, 2})])
+
+
+@given(
+    st.lists(st.tuples(_CALLS, st.booleans()), max_size=4),
+    st.integers(0, MAX_LIST_ITEMS - 4),
+    st.lists(_FORMS, min_size=1, max_size=3),
+)
+def test_the_answer_is_written_as_its_proto_says(
+    carried: list[tuple[tuple[ExecutedCall, ...], bool]],
+    first_index: int,
+    forms: list[frozenset[int]],
+) -> None:
+    """In the forms that each request wants, whatever those before it wanted."""
+    items = tuple(
+        AttachedItem(index, calls, metadata_bytes(calls, has_turn_id))
+        for index, (calls, has_turn_id) in enumerate(carried, first_index)
+    )
+    attachment = Attachment(bool(items), 5, items)
+    for formats in forms:
+        answer = write_attachment(attachment, Recorder(), formats, b"key")
+        expected = pb.AttachExecutedToolCallsResponse(
+            attached=bool(items),
+            recorder_sizes=write_recorder_sizes(Recorder()),
+            prompt_token=b"key" + b"\0" * 7 + b"\5",
+        )
+        for item in items:
+            expected.outputs.add(
+                output_index=item.output_index,
+                calls=[write_executed_call(call) for call in item.calls] if 1 in formats else None,
+                executed_tool_calls_json=item.executed_tool_calls_json if 2 in formats else None,
+                metadata_bytes=item.metadata_bytes,
+            )
+            assert item.written is not None
+            assert len(item.written[1]) <= MAX_WRITTEN_FACTOR * item.metadata_bytes
+        read = pb.AttachExecutedToolCallsResponse.FromString(answer.SerializeToString())
+        assert read == expected
+
+
+def test_what_is_attached_again_is_not_written_again() -> None:
+    item = AttachedItem(0, (ExecutedCall.raw("tool", "{}"),), 100)
+    write_attachment(Attachment(True, 1, (item,)), Recorder(), ALL_FORMATS, b"key")
+    written = item.written
+    write_attachment(Attachment(True, 2, (item,)), Recorder(), ALL_FORMATS, b"key")
+    assert item.written is written

@@ -13,9 +13,10 @@ from sidecall.v1 import recorder_service_pb2_grpc
 from sidecall_server.domain.errors import DomainError
 from sidecall_server.domain.outline import Outline
 from sidecall_server.rpc.lookup import find_session
+from sidecall_server.runtime.session import Session
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.recorder import (
-    AttachRequest,
+    AttachResponse,
     read_attach_request,
     read_base,
     read_formats,
@@ -68,17 +69,13 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
             registered=session.register_cell(cell_id, output_call_id, turn_id)
         )
 
-    async def AttachExecutedToolCalls(
-        self, request: Any, context: Context
-    ) -> pb.AttachExecutedToolCallsResponse:
-        """`add_recorder` sees to it that the request is an `AttachRequest`."""
-        return self._attach(request, context)
-
-    def _attach(
-        self, request: AttachRequest, context: Context
-    ) -> pb.AttachExecutedToolCallsResponse:
+    async def AttachExecutedToolCalls(self, request: Any, context: Context) -> Any:
+        """By `add_recorder` the request is an `AttachRequest`, the answer an `AttachResponse`."""
         problems = Problems()
-        last_prompt = self._last_prompt(request.session_id, context)
+        session: Session | None = None
+        with suppress(DomainError):  # told at last, where the request is well-formed
+            session = find_session(self._sessions, request.session_id, context)
+        last_prompt = Outline() if session is None else session.recorder.outline
         with problems:
             sampling_request_id = read_required_id(
                 request.sampling_request_id, "sampling_request_id"
@@ -90,27 +87,21 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         with problems:
             formats = read_formats(request.formats, "formats")
         problems.check()
-        session = find_session(self._sessions, request.session_id, context)
+        session = session or find_session(self._sessions, request.session_id, context)
         base = read_base(request.base, "base", session.prompt_key)
         attachment = session.attach(
             outputs, sampling_request_id, turn_id, base=base, writing=writing
         )
         return write_attachment(attachment, session.recorder, formats, session.prompt_key)
 
-    def _last_prompt(self, session_id: str, context: Context) -> Outline:
-        """That of a session; of one that cannot be used, which is refused later, none."""
-        with suppress(DomainError):
-            return find_session(self._sessions, session_id, context).recorder.outline
-        return Outline()
-
 
 def add_recorder(server: grpc.aio.Server, sessions: Sessions) -> None:
-    """Add the service; the request of Attach is read by its own means."""
+    """Add the service; the messages of Attach are read and written by their own means."""
     servicer = RecorderServicer(sessions)
     recorder_service_pb2_grpc.add_RecorderServiceServicer_to_server(servicer, server)
     attach: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
         servicer.AttachExecutedToolCalls,
         request_deserializer=read_attach_request,
-        response_serializer=pb.AttachExecutedToolCallsResponse.SerializeToString,
+        response_serializer=AttachResponse.SerializeToString,
     )
     server.add_registered_method_handlers(SERVICE, {"AttachExecutedToolCalls": attach})

@@ -5,16 +5,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from google.protobuf.message import DecodeError
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
-from sidecall_server.domain.recorder import Attachment
+from sidecall_server.domain.recorder import AttachedItem, Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
-from sidecall_server.wire.raw_message import BYTES, INT32, MANY, ONE, STRING, raw_message
+from sidecall_server.wire.raw_message import BOOL, BYTES, INT32, MANY, ONE, STRING, raw_message
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
 from sidecall_server.wire.validation import (
@@ -34,19 +34,16 @@ ALL_FORMATS: Final = frozenset(_FORMATS)
 _NUMBER_BYTES: Final = 8
 
 
-def _number(field: str) -> int:
-    return pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name[field].number
-
-
-_Outputs = raw_message("Outputs", [("outputs", _number("outputs"), BYTES, MANY)])
+_REQUEST: Final = pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name
+_Outputs = raw_message("Outputs", [("outputs", _REQUEST["outputs"].number, BYTES, MANY)])
 _RestOfRequest = raw_message(
     "RestOfRequest",
     (
-        ("session_id", _number("session_id"), STRING, ONE),
-        ("sampling_request_id", _number("sampling_request_id"), STRING, ONE),
-        ("turn_id", _number("turn_id"), STRING, ONE),
-        ("formats", _number("formats"), INT32, MANY),
-        ("base", _number("base"), BYTES, MANY),
+        ("session_id", _REQUEST["session_id"].number, STRING, ONE),
+        ("sampling_request_id", _REQUEST["sampling_request_id"].number, STRING, ONE),
+        ("turn_id", _REQUEST["turn_id"].number, STRING, ONE),
+        ("formats", _REQUEST["formats"].number, INT32, MANY),
+        ("base", _REQUEST["base"].number, BYTES, MANY),
     ),
 )
 
@@ -74,6 +71,19 @@ def read_attach_request(data: bytes) -> AttachRequest:
     for field, _ in rest.ListFields():
         rest.ClearField(field.name)
     return AttachRequest(*fields, formats, base, rest.SerializeToString())
+
+
+_RESPONSE: Final = pb.AttachExecutedToolCallsResponse.DESCRIPTOR.fields_by_name
+AttachResponse = raw_message(
+    "AttachResponse",
+    (
+        ("attached", _RESPONSE["attached"].number, BOOL, ONE),
+        ("outputs", _RESPONSE["outputs"].number, BYTES, MANY),
+        ("recorder_sizes", _RESPONSE["recorder_sizes"].number, BYTES, MANY),
+        ("prompt_token", _RESPONSE["prompt_token"].number, BYTES, ONE),
+    ),
+)
+"""The answer, its outputs and sizes as bytes."""
 
 
 class ReadOutputs(NamedTuple):
@@ -168,21 +178,28 @@ def read_formats(numbers: Sequence[int], path: str) -> frozenset[int]:
 
 def write_attachment(
     attachment: Attachment, recorder: KnownRecorder, formats: frozenset[int], prompt_key: bytes
-) -> pb.AttachExecutedToolCallsResponse:
-    """The records of a prompt, in the forms that are wanted."""
-    typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
-    json = pb.EXECUTED_TOOL_CALL_FORMAT_JSON in formats
-    response = pb.AttachExecutedToolCallsResponse(
+) -> Any:
+    """The records of a prompt, in the forms that are wanted; an `AttachResponse`."""
+    return AttachResponse(
         attached=attachment.attached,
-        recorder_sizes=write_recorder_sizes(recorder),
+        outputs=[_write_item(item, formats) for item in attachment.items],
+        recorder_sizes=[write_recorder_sizes(recorder).SerializeToString()],
         prompt_token=prompt_key + attachment.prompt.to_bytes(_NUMBER_BYTES, "big"),
     )
-    add = response.outputs.add  # in place: outputs that are made first are copied
-    for item in attachment.items:
-        add(
-            output_index=item.output_index,
-            calls=[write_executed_call(call) for call in item.calls] if typed else None,
-            executed_tool_calls_json=item.executed_tool_calls_json if json else None,
-            metadata_bytes=item.metadata_bytes,
-        )
-    return response
+
+
+def _write_item(item: AttachedItem, formats: frozenset[int]) -> bytes:
+    """An output with its records, written only once as long as prompts repeat it."""
+    if item.written is not None and item.written[0] == formats:
+        return item.written[1]
+    typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
+    json = pb.EXECUTED_TOOL_CALL_FORMAT_JSON in formats
+    message = pb.AttachedToolCalls(
+        output_index=item.output_index,
+        calls=map(write_executed_call, item.calls) if typed else None,
+        executed_tool_calls_json=item.executed_tool_calls_json if json else None,
+        metadata_bytes=item.metadata_bytes,
+    )
+    written = message.SerializeToString()
+    item.written = formats, written
+    return written
