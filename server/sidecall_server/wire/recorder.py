@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
+from sidecall_server.domain.limits import TEXT_LIMITS
 from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import AttachedItem, Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
@@ -119,11 +120,7 @@ def _written(start: Writing, parts: Sequence[bytes]) -> Writing:
     return Writing(b"".join((start.data, *fields)), start.ends + array(start.ends.typecode, ends))
 
 
-_IDS: Final[tuple[Literal["call_id", "turn_id", "item_id"], ...]] = (
-    "call_id",
-    "turn_id",
-    "item_id",
-)
+_IDS: Final[Sequence[Literal["call_id", "turn_id", "item_id"]]] = ("call_id", "turn_id", "item_id")
 
 
 def _read_output(data: bytes, path: str) -> PromptOutput:
@@ -133,16 +130,20 @@ def _read_output(data: bytes, path: str) -> PromptOutput:
         raise InvalidArgument.of(
             path, "is not a PromptOutput; a string of it may not be UTF-8"
         ) from None
+    ids = [getattr(message, name) if message.HasField(name) else None for name in _IDS]
+    if len(data) > TEXT_LIMITS.max_id_bytes or message.kind not in PAYLOAD_KINDS:
+        _check_output(message.kind, ids, path)  # else nothing of it can be refused
+    return PromptOutput(PAYLOAD_KINDS[message.kind], *ids)
+
+
+def _check_output(kind: int, ids: Sequence[str | None], path: str) -> None:
     problems = Problems()
     with problems:
-        kind = read_enum(PAYLOAD_KINDS, message.kind, f"{path}.kind")
-    ids: list[str | None] = []
-    for name in _IDS:
+        read_enum(PAYLOAD_KINDS, kind, f"{path}.kind")
+    for name, given in zip(_IDS, ids, strict=True):
         with problems:
-            given = message.HasField(name)
-            ids.append(read_id(getattr(message, name), f"{path}.{name}") if given else None)
+            read_id(given or "", f"{path}.{name}")
     problems.check()
-    return PromptOutput(kind, *ids)
 
 
 def read_base(serialised: Sequence[bytes], path: str, prompt_key: bytes) -> PromptBase | None:
