@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
-from sidecall_server.domain.recorder import Recorder, _carrying, _key, _Selected, _Selection
+from sidecall_server.domain.recorder import (
+    MAX_WRITTEN_FACTOR,
+    Recorder,
+    _carrying,
+    _key,
+    _Selected,
+    _Selection,
+)
 from sidecall_server.domain.recorder_tables import KeptCalls, KeptTable
 from sidecall_server.domain.values import (
     CodeMode,
@@ -183,3 +190,14 @@ def test_only_what_is_new_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert looked_at == [100, 55]
     assert [item.output_index for item in third] == [0, 10, 20, 30, 40, 50, 55, 60, 70, 80, 90, 100]
     assert [item for item in third if any(item is one for one in first)] == list(first)
+
+
+def test_what_is_kept_for_the_next_prompt_is_counted() -> None:
+    pair, prompt = _Pair(), [PromptOutput(PayloadKind.FUNCTION, "a")]
+    pair.record("a", "")
+    recorder = pair.recorder
+    [item] = recorder.attach(prompt, "1").items
+    written_bytes = MAX_WRITTEN_FACTOR * item.metadata_bytes
+    assert recorder.outline_bytes == recorder.outline.held_bytes + written_bytes
+    recorder.attach([], "2")
+    assert recorder.outline_bytes == 0
