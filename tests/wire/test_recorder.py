@@ -12,7 +12,7 @@ from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_LIST_ITEMS, MAX_UINT64
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import (
     MAX_WRITTEN_FACTOR,
     AttachedItem,
@@ -49,14 +49,14 @@ def written(parts: Sequence[bytes]) -> bytes:
 
 def read(messages: Sequence[pb.PromptOutput]) -> list[PromptOutput]:
     request = pb.AttachExecutedToolCallsRequest(outputs=messages).SerializeToString()
-    return read_outputs(read_attach_request(request).outputs, "outputs", Outline()).outputs
+    return read_outputs(read_attach_request(request).outputs, "outputs", Writing()).outputs
 
 
 def tell(outline: Outline, data: bytes) -> list[PromptOutput]:
     """Read a whole prompt, and let it be the last one."""
-    outputs, writing = read_outputs(data, "outputs", outline)
-    outline.take(outputs, None, writing)
-    return outputs
+    known, outputs, writing = read_outputs(data, "outputs", outline.writing)
+    outline.take(outputs, None, writing, known)
+    return [outline[index] for index in range(len(outline))]
 
 
 def test_absent_and_empty_ids_differ() -> None:
@@ -128,7 +128,7 @@ def test_an_output_that_is_none_is_refused_by_its_place(known: int) -> None:
     tell(outline, written([good] * known))
     for _ in range(2):  # what was refused is not remembered
         with pytest.raises(InvalidArgument) as caught:
-            read_outputs(written([good, b"\xff", b"\x12\x01\xff"]), "outputs", outline)
+            read_outputs(written([good, b"\xff", b"\x12\x01\xff"]), "outputs", outline.writing)
         fields = [violation.field for violation in caught.value.violations]
         assert fields == ["outputs[1]", "outputs[2]"]
 
@@ -137,7 +137,7 @@ def test_too_many_outputs_are_refused_before_they_are_read() -> None:
     good = pb.PromptOutput(kind=_CUSTOM).SerializeToString()
     outline = Outline()
     tell(outline, written([good] * MAX_LIST_ITEMS))
-    for last in (outline, Outline()):
+    for last in (outline.writing, Writing()):
         with pytest.raises(InvalidArgument, match="at most 32768 items, not 32769"):
             read_outputs(written([good] * MAX_LIST_ITEMS + [b"\xff"]), "outputs", last)
 
@@ -165,7 +165,8 @@ _FIELDS = st.lists(
 
 def _outcome(data: bytes, last: Outline) -> object:
     try:
-        return read_outputs(data, "outputs", last).outputs
+        known, outputs, _ = read_outputs(data, "outputs", last.writing)
+        return [last[index] for index in range(known)] + outputs
     except InvalidArgument as refusal:
         return refusal.violations, refusal.reason, str(refusal)
 
@@ -182,8 +183,7 @@ def test_a_prompt_is_read_as_if_it_were_the_first(prompts: list[tuple[int, list[
         if isinstance(expected, list):
             again = pb.AttachExecutedToolCallsRequest.FromString(b"".join(fields)).outputs
             assert read(again) == expected
-            tell(outline, data)
-            assert outline.first(len(outline)) == expected
+            assert tell(outline, data) == expected
 
 
 def test_a_base_cuts_what_is_known_of_the_last_prompt() -> None:
@@ -193,8 +193,8 @@ def test_a_base_cuts_what_is_known_of_the_last_prompt() -> None:
     whole = outline.writing
     outline.take([], PromptBase(1, 3))
     assert outline.writing is whole
-    other, writing = read_outputs(written(parts[2:]), "outputs", outline)
-    outline.take(other, PromptBase(1, 1), writing)
+    other = read_outputs(written(parts[2:]), "outputs", Writing()).outputs
+    outline.take(other, PromptBase(1, 1))
     assert outline.writing.data == written(parts[:1]), "the rest was told after a base"
     assert [output.call_id for output in tell(outline, written(parts))] == ["a", "b", "c"]
 

@@ -95,10 +95,6 @@ class Outline:
         """What the prompt takes in memory."""
         return self._outputs_bytes + self.writing.held_bytes
 
-    def first(self, count: int) -> list[PromptOutput]:
-        """The first outputs."""
-        return self._outputs[:count]
-
     def after(self, count: int) -> list[PromptOutput]:
         """The outputs after the first ones."""
         return self._outputs[count:]
@@ -108,18 +104,20 @@ class Outline:
         outputs: Sequence[PromptOutput],
         base: PromptBase | None,
         writing: Writing | None = None,
+        known: int = 0,
     ) -> int:
         """Take the next prompt: with a base only what comes after it, else as a whole.
 
-        `writing`: how a whole prompt was written. Returns how many of the first outputs stayed.
+        `writing`: how a whole prompt was written; `known`: how many of its first outputs were
+        recognised by that, and are not told again. Returns how many of the first outputs stayed.
 
         Raises:
             FailedPrecondition: the base is not the prompt that is held (PROMPT_BASE_MISMATCH).
             InvalidArgument: it has not as many outputs, or the prompt would have too many.
         """
         if base is None:
-            kept = _common_start(self._outputs, outputs)
-            outputs = outputs[kept:]
+            alike = _common_start(self._outputs[known:], outputs)
+            kept, outputs = known + alike, outputs[alike:]
             self.writing = writing or Writing()
         else:
             self._check(base)

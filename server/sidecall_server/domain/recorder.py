@@ -231,17 +231,18 @@ class Recorder:
         *,
         base: PromptBase | None = None,
         writing: Writing | None = None,
+        known: int = 0,
     ) -> Attachment:
         """Attach records to the outputs of a prompt (L).
 
         Call it for each try of each sampling request; a retry gets the same records (S1).
         `turn_id` is the turn the sampling request belongs to; empty: not known. With a `base`
-        only the outputs after it are told; `writing` is how a whole prompt was written.
+        only the outputs after it are told; `writing` and `known` as `Outline.take` has them.
 
         Raises:
             DomainError: the base cannot be used; nothing has changed.
         """
-        kept_outputs = self.outline.take(outputs, base, writing)
+        kept_outputs = self.outline.take(outputs, base, writing, known)
         if sampling_request_id != self._emptied_by:
             self._emptied.clear()
             self._emptied_by = sampling_request_id

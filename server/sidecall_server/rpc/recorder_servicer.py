@@ -11,7 +11,7 @@ from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import recorder_service_pb2_grpc
 
 from sidecall_server.domain.errors import DomainError
-from sidecall_server.domain.outline import Outline
+from sidecall_server.domain.outline import Writing
 from sidecall_server.rpc.lookup import find_session
 from sidecall_server.runtime.session import Session
 from sidecall_server.runtime.sessions import Sessions
@@ -75,13 +75,15 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         session: Session | None = None
         with suppress(DomainError):  # told at last, where the request is well-formed
             session = find_session(self._sessions, request.session_id, context)
-        last_prompt = Outline() if session is None else session.recorder.outline
+        last = Writing()
+        if session is not None and not request.base:
+            last = session.recorder.outline.writing
         with problems:
             sampling_request_id = read_required_id(
                 request.sampling_request_id, "sampling_request_id"
             )
         with problems:
-            outputs, writing = read_outputs(request.outputs, "outputs", last_prompt)
+            known, outputs, writing = read_outputs(request.outputs, "outputs", last)
         with problems:
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
@@ -90,7 +92,7 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         session = session or find_session(self._sessions, request.session_id, context)
         base = read_base(request.base, "base", session.prompt_key)
         attachment = session.attach(
-            outputs, sampling_request_id, turn_id, base=base, writing=writing
+            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
         )
         return write_attachment(attachment, session.recorder, formats, session.prompt_key)
 

@@ -199,6 +199,7 @@ class Session:
         *,
         base: PromptBase | None = None,
         writing: Writing | None = None,
+        known: int = 0,
     ) -> Attachment:
         """Attach records to a prompt's outputs (L).
 
@@ -207,7 +208,7 @@ class Session:
         """
         self.require_open()
         attachment = self.recorder.attach(
-            outputs, sampling_request_id, turn_id, base=base, writing=writing
+            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
         )
         self._count_record_bytes()
         self.count_bytes()

@@ -12,7 +12,7 @@ from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.limits import TEXT_LIMITS
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
+from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import AttachedItem, Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.raw_message import BOOL, BYTES, INT32, MANY, ONE, STRING, raw_message
@@ -88,26 +88,26 @@ AttachResponse = raw_message(
 
 
 class ReadOutputs(NamedTuple):
-    """The outputs of a request, and how they were written."""
+    """The outputs of a request, but for the first ones that are known, and how all were written."""
 
+    known: int
     outputs: list[PromptOutput]
     writing: Writing
 
 
-def read_outputs(data: bytes, path: str, last: Outline) -> ReadOutputs:
+def read_outputs(data: bytes, path: str, last: Writing) -> ReadOutputs:
     """The outputs, in order. A prompt repeats those of the last one: they are not read again."""
-    writing = last.writing
-    count = writing.known(data)
-    end = writing.end(count)
+    known = last.known(data)
+    end = last.end(known)
     parts = _Outputs.FromString(data[end:]).outputs if end < len(data) else ()
-    outputs = last.first(count)
-    bounded(range(count + len(parts)), path)
+    bounded(range(known + len(parts)), path)
+    outputs: list[PromptOutput] = []
     problems = Problems()
-    for index, part in enumerate(parts, count):
+    for index, part in enumerate(parts, known):
         with problems:
             outputs.append(_read_output(part, f"{path}[{index}]"))
     problems.check()
-    return ReadOutputs(outputs, _written(writing.first(count), parts))
+    return ReadOutputs(known, outputs, _written(last.first(known), parts))
 
 
 def _written(start: Writing, parts: Sequence[bytes]) -> Writing:
