@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.bench.attach import Attach
+from tests.bench.attach import RECORDS, Attach
 from tests.bench.cycle import Cycle
 from tests.bench.figures import Figure, Sample, cost_ratio, latency_ratio, rate_ratio
 from tests.bench.fill import Fill
@@ -44,6 +44,7 @@ LIGHT: Final = replace(ALONE, period_seconds=0.002)
 HEAVY: Final = replace(LARGE, in_flight=1)
 PROMPT: Final = Attach(outputs=2_000)
 LONG_PROMPT: Final = Attach(outputs=16_000)
+NEW_TURN: Final = Attach(outputs=20, records=0, changing=True, in_flight=1)
 
 
 def _cycle(name: str, shape: Cycle, goal: str) -> Row:
@@ -91,6 +92,14 @@ ROWS: Final = (
         Cell("attach", PROMPT),
         cost_ratio,
         "≤ 10",
+    ),
+    Row(
+        "attach_base",
+        "cost of 20 more than 2,000 ÷ of 20",
+        Cell("attach", replace(NEW_TURN, base=2_000, records=RECORDS)),
+        Cell("attach", NEW_TURN),
+        cost_ratio,
+        "",
     ),
     _latency("one_at_a_time", ALONE, 50, "≤ 1.4"),
     _latency("paced_p50", PACED, 50, ""),

@@ -80,7 +80,8 @@ def cell_name(cell: Cell) -> str:
     side = "echo" if cell.target.endswith("_echo") else "sidecall"
     shape = cell.shape
     if isinstance(shape, Attach):
-        return f"{side}, attach, {shape.outputs:,} outputs"
+        before = f" after {shape.base:,}" if shape.base else ""
+        return f"{side}, attach, {shape.outputs:,} outputs{before}"
     if isinstance(shape, Fill):
         return f"{side}, {shape.sessions:,} sessions with {shape.records} records"
     words = [

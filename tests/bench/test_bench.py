@@ -55,7 +55,7 @@ from tests.bench.processes import ROOT, LoadSide, Server, ToolMissing, loading, 
 from tests.bench.profile import layer_of, profile
 from tests.bench.report import KEYS, NAMES, Report
 from tests.bench.rounds import measure_cell
-from tests.bench.table import client_line
+from tests.bench.table import cell_name, client_line
 from tests.bench.truncation import truncation_copies
 from tests.bench.window import Window
 
@@ -316,9 +316,17 @@ def test_a_stream_is_measured_beside_another(sides: tuple[LoadSide, LoadSide]) -
     assert measure_cell(cell, MOMENT, *sides).latencies
 
 
-@pytest.mark.parametrize("target", ["attach", "attach_echo"])
-def test_a_prompt_is_described_and_answered(sides: tuple[LoadSide, LoadSide], target: str) -> None:
-    sample = measure_cell(Cell(target, Attach(outputs=RECORDS)), MOMENT, *sides)
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell("attach", Attach(outputs=RECORDS)),
+        Cell("attach_echo", Attach(outputs=RECORDS)),
+        Cell("attach", Attach(outputs=2, base=3, records=1, changing=True, in_flight=1)),
+    ],
+    ids=cell_name,
+)
+def test_a_prompt_is_described_and_answered(sides: tuple[LoadSide, LoadSide], cell: Cell) -> None:
+    sample = measure_cell(cell, MOMENT, *sides)
     assert sample.calls > 0
     assert sample.server_cpu_seconds > 0
 

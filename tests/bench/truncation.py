@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from sidecall_server.domain.truncation import TokensPolicy, decode_lossy, truncate_formatted
+from sidecall_server.domain.truncation import TokensPolicy, truncate_formatted
 
 from tests.bench.figures import Basis, Figure
 from tests.bench.frames import text_of
@@ -30,7 +30,7 @@ def truncation_copies(text: str) -> Figure:
     data = text.encode()
     source = bytearray(data)
     ratios = [
-        _seconds(lambda: truncate_formatted(decode_lossy(data), POLICY).encode())
+        _seconds(lambda: truncate_formatted(data, POLICY).encode())
         / _seconds(lambda: bytes(source))
         for _ in range(WARM_UPS + REPEATS)
     ]

@@ -392,7 +392,10 @@ class RecorderMachine(RuleBasedStateMachine):
             else:
                 attachment = self.recorder.attach(outputs, request, turn)
             self.prompt, self.prompt_number = outputs, attachment.prompt
-            assert [tuple(item) for item in attachment.items] == expected
+            items = [
+                (item.output_index, item.calls, item.metadata_bytes) for item in attachment.items
+            ]
+            assert items == expected
             assert attachment.attached is bool(expected)
             assert asdict(self.recorder.losses) == losses
         assert sum(size for _, _, size in expected) <= MAX_EXECUTED_CALL_BYTES

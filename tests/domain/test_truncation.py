@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sidecall_server.domain import truncation
 from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.truncation import (
     PREVIEW_CUT_NOTICE,
@@ -116,6 +117,26 @@ def test_white_space_is_blank(text: str) -> None:
 @pytest.mark.parametrize("text", ["\x1c", "\x1d", "\x1e", "\x1f", "\u200b", "\ufeff", " a ", "\0"])
 def test_separators_and_invisible_characters_are_not_blank(text: str) -> None:
     assert not is_blank(text)
+
+
+FRAGMENTS = [
+    *(b"a", b"b\n", "é".encode(), "漢".encode(), "🙂".encode(), "\ufffd".encode()),
+    *(b"\x80", b"\xbf\xbf", b"\xff"),  # never the first byte of a character
+    *(b"\xc3", b"\xe6\xbc", b"\xf0\x9f\x99", b"\xf0\x9f"),  # a character's beginning
+    *(b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"),  # not in UTF-8
+]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=60).map(b"".join), POLICIES)
+def test_bytes_are_cut_as_the_text_that_they_are(data: bytes, policy: TruncationPolicy) -> None:
+    """Wherever the pieces end in which they are looked through."""
+    text = decode_lossy(data)
+    for piece_bytes in (4, 5, 6, 7, 1 << 16):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(truncation, "_PIECE_BYTES", piece_bytes)
+            assert count_lines(data) == count_lines(text)
+            assert truncate(data, policy) == truncate(text, policy)
+            assert truncate_formatted(data, policy) == truncate_formatted(text, policy)
 
 
 @pytest.mark.parametrize(("size", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (10_000, 2500)])

@@ -232,6 +232,19 @@ async def test_a_prompt_can_be_told_as_a_change_to_the_last_one(
     assert list(whole.outputs) == list(second.outputs)
 
 
+async def test_what_comes_after_a_base_may_look_like_what_stays(
+    live: Live, session_id: str
+) -> None:
+    await _record(live, session_id, _call("a"))
+    first = await _attach(live, session_id, "a", "x")
+    second = await _attach(
+        live, session_id, "a", "x", sampling_request_id="2", base=_base(first, 2)
+    )
+    assert [output.output_index for output in second.outputs] == [2]
+    whole = await _attach(live, session_id, "a", "x", "a", "x", sampling_request_id="3")
+    assert (list(whole.outputs), whole.prompt_token) == (list(second.outputs), second.prompt_token)
+
+
 @pytest.mark.parametrize("token", ["old", "odd"])
 async def test_a_base_that_is_not_the_last_prompt_is_refused_and_changes_nothing(
     live: Live, session_id: str, token: str

@@ -6,7 +6,7 @@ The sum of 1 + omitted calls stays what it was, and a second run changes nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from sidecall_server.domain.executed_call import (
@@ -51,39 +51,41 @@ def bound(items: Sequence[BoundedItem], *, prioritize_recent: bool) -> Bound:
     share (M4). Inside an item the earliest records win.
     """
     bounded = [_within_call_limit(item.calls) for item in items]
-    total = sum(map(metadata_bytes, bounded, [item.has_turn_id for item in items]))
-    if total <= MAX_EXECUTED_CALL_BYTES:
+    sizes = list(map(metadata_bytes, bounded, [item.has_turn_id for item in items]))
+    if sum(sizes) <= MAX_EXECUTED_CALL_BYTES:
         return Bound(bounded)
 
     order = [index for index, calls in enumerate(bounded) if calls]
     if prioritize_recent:
         order.reverse()
-    calls_before = sum(map(len, bounded))
-    represented_before = _represented(bounded)
     fallback_index = order[0]
     fallback = bounded[fallback_index][0]
 
     remaining_bytes = MAX_EXECUTED_CALL_BYTES - MARKER_RESERVE_BYTES
-    truncated = 0
+    truncated = omitted = missing = 0
     for done, index in enumerate(order):
-        has_turn_id = items[index].has_turn_id
         share = remaining_bytes if prioritize_recent else remaining_bytes // (len(order) - done)
-        room = share - metadata_overhead_bytes(has_turn_id)
-        bounded[index], newly_truncated = _fit(bounded[index], room)
-        remaining_bytes -= metadata_bytes(bounded[index], has_turn_id)
-        truncated += newly_truncated
+        if sizes[index] > share:
+            calls, has_turn_id = bounded[index], items[index].has_turn_id
+            fitting, newly_truncated = _fit(calls, share - metadata_overhead_bytes(has_turn_id))
+            bounded[index] = fitting
+            sizes[index] = metadata_bytes(fitting, has_turn_id)
+            truncated += newly_truncated
+            omitted += len(calls) - len(fitting)
+            missing += _represented(calls) - _represented(fitting)
+        remaining_bytes -= sizes[index]
 
-    missing = represented_before - _represented(bounded)
     carrier_index = next((index for index, calls in enumerate(bounded) if calls), None)
     if carrier_index is None:
         truncated += fallback.truncation is None
-        last = fallback.cut_with_name(0, represented_before - 1, MAX_FALLBACK_NAME_BYTES)
+        omitted -= 1
+        last = fallback.cut_with_name(0, missing - 1, MAX_FALLBACK_NAME_BYTES)
         bounded[fallback_index] = (last,)
     elif missing:
         carrier, *others = bounded[carrier_index]
         truncated += carrier.truncation is None
         bounded[carrier_index] = (_carry(carrier, missing), *others)
-    return Bound(bounded, truncated, calls_before - sum(map(len, bounded)))
+    return Bound(bounded, truncated, omitted)
 
 
 def _within_call_limit(calls: Calls) -> Calls:
@@ -119,5 +121,5 @@ def _carry(call: ExecutedCall, missing: int) -> ExecutedCall:
     return call.cut(max_bytes, (call.omitted_calls or 0) + missing)
 
 
-def _represented(items: Iterable[Calls]) -> int:
-    return sum(call.represented_calls for calls in items for call in calls)
+def _represented(calls: Calls) -> int:
+    return sum([call.represented_calls for call in calls])

@@ -103,7 +103,7 @@ class ExecCommandViews(OutputViews[ExecCommandOutput]):
     def _body(self, policy: TokensPolicy) -> str:
         """The text within a budget; says how many bytes the collection dropped (C3)."""
         if not self.output.output_omitted_bytes:
-            return truncate_formatted(self._text, policy)
+            return truncate_formatted(self.output.output, policy)
         marker = f"... {self.output.output_omitted_bytes} bytes omitted ..."
         size = utf8_size(self._text)
         if size <= policy.byte_budget:

@@ -7,6 +7,8 @@ call id.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -35,13 +37,49 @@ class PromptBase(NamedTuple):
     kept_outputs: int
 
 
+class Writing(NamedTuple):
+    """The bytes that told a whole prompt, and where in them each of its outputs ends.
+
+    What they mean is their reader's business; here they only serve to recognise them.
+    """
+
+    data: bytes = b""
+    ends: array[int] = array("Q")
+
+    @property
+    def held_bytes(self) -> int:
+        """What it takes in memory."""
+        return len(self.data) + self.ends.itemsize * len(self.ends)
+
+    def end(self, count: int) -> int:
+        """Where the first outputs end."""
+        return self.ends[count - 1] if count else 0
+
+    def known(self, data: bytes) -> int:
+        """How many of its outputs other bytes begin with."""
+        if data.startswith(self.data):
+            return len(self.ends)
+        longest = bisect_right(self.ends, len(data))
+        return bisect_left(
+            self.ends, True, hi=longest, key=lambda end: not data.startswith(self.data[:end])
+        )
+
+    def first(self, count: int) -> Writing:
+        """That of the first outputs; itself where it has no more."""
+        if count >= len(self.ends):
+            return self
+        return Writing(self.data[: self.end(count)], self.ends[:count])
+
+
 class Outline:
     """The outputs of one prompt after the other; prompts that differ have numbers, from 1."""
 
     def __init__(self) -> None:
         self.prompt = 0
         """The number of the prompt that is held."""
-        self.held_bytes = 0
+        self.writing = Writing()
+        """How the first outputs of the prompt were written, as far as they were told as a whole."""
+        self._outputs_bytes = 0
         self._outputs: list[PromptOutput] = []
         self._positions: dict[str, list[int]] = {}
         self._indexed = 0
@@ -52,16 +90,35 @@ class Outline:
     def __getitem__(self, index: int) -> PromptOutput:
         return self._outputs[index]
 
-    def take(self, outputs: Sequence[PromptOutput], base: PromptBase | None) -> None:
+    @property
+    def held_bytes(self) -> int:
+        """What the prompt takes in memory."""
+        return self._outputs_bytes + self.writing.held_bytes
+
+    def after(self, count: int) -> list[PromptOutput]:
+        """The outputs after the first ones."""
+        return self._outputs[count:]
+
+    def take(
+        self,
+        outputs: Sequence[PromptOutput],
+        base: PromptBase | None,
+        writing: Writing | None = None,
+        known: int = 0,
+    ) -> int:
         """Take the next prompt: with a base only what comes after it, else as a whole.
+
+        `writing`: how a whole prompt was written; `known`: how many of its first outputs were
+        recognised by that, and are not told again. Returns how many of the first outputs stayed.
 
         Raises:
             FailedPrecondition: the base is not the prompt that is held (PROMPT_BASE_MISMATCH).
             InvalidArgument: it has not as many outputs, or the prompt would have too many.
         """
         if base is None:
-            kept = _common_start(self._outputs, outputs)
-            outputs = outputs[kept:]
+            alike = _common_start(self._outputs[known:], outputs)
+            kept, outputs = known + alike, outputs[alike:]
+            self.writing = writing or Writing()
         else:
             self._check(base)
             kept = base.kept_outputs
@@ -69,6 +126,7 @@ class Outline:
                 raise InvalidArgument.of(
                     "outputs", f"make a prompt of more than {MAX_LIST_ITEMS} outputs"
                 )
+            self.writing = self.writing.first(kept)
         for output in reversed(self._outputs[kept : self._indexed]):
             if output.call_id is not None:
                 positions = self._positions[output.call_id]
@@ -76,11 +134,12 @@ class Outline:
                 if not positions:
                     del self._positions[output.call_id]
         self._indexed = min(self._indexed, kept)
-        self.held_bytes += sum(map(_size_bytes, outputs))
-        self.held_bytes -= sum(map(_size_bytes, self._outputs[kept:]))
+        self._outputs_bytes += sum(map(_size_bytes, outputs))
+        self._outputs_bytes -= sum(map(_size_bytes, self._outputs[kept:]))
         if not self.prompt or outputs or kept < len(self._outputs):
             self.prompt += 1
         self._outputs[kept:] = outputs
+        return kept
 
     def positions_of(self, call_ids: Iterable[str]) -> list[int]:
         """Where the outputs of these calls are, the last one first."""

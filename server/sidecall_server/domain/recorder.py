@@ -6,9 +6,11 @@ whatever is refused, cut or dropped is counted by its cause (S4). Not thread-saf
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from typing import NamedTuple
 
 from sidecall_server.domain.budget import BoundedItem, Calls, bound
@@ -29,7 +31,7 @@ from sidecall_server.domain.limits import (
     MAX_EXECUTED_CALL_BYTES,
     MAX_NESTED_CALLS,
 )
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder_tables import (
     AttachedCalls,
     Cells,
@@ -42,6 +44,9 @@ from sidecall_server.domain.tool_mode import EXEC_TOOL
 from sidecall_server.domain.values import CodeMode, Direct, PayloadKind, ToolCall, ToolMode
 
 WAIT_TOOL = "wait"
+
+MAX_WRITTEN_FACTOR = 2
+"""Records that are written in two forms at once take less than twice their metadata."""
 
 _WRAPPERS = {(EXEC_TOOL, PayloadKind.CUSTOM), (WAIT_TOOL, PayloadKind.FUNCTION)}
 
@@ -63,12 +68,19 @@ class RecordDisposition(StrEnum):
     """Recorded before; the first record stays (J8)."""
 
 
-class AttachedItem(NamedTuple):
-    """An output that carries records: its position in the prompt, and its bytes by M0."""
+@dataclass(slots=True)
+class AttachedItem:
+    """An output that carries records: its position in the prompt, and its bytes by M0.
+
+    One that the next prompt attaches again is the same object.
+    """
 
     output_index: int
     calls: Calls
     metadata_bytes: int
+    written: tuple[object, bytes] | None = field(default=None, compare=False, repr=False)
+    """The form it was last written in for an answer, and its bytes; kept for the next answer by
+    who writes them, and at most `MAX_WRITTEN_FACTOR` times `metadata_bytes`."""
 
     @property
     def executed_tool_calls_json(self) -> bytes:
@@ -118,6 +130,22 @@ class _Selected(NamedTuple):
     key: OutputKey
     has_turn_id: bool
     kept: KeptCalls
+    size_bytes: int
+    item: AttachedItem
+
+
+_index_of = attrgetter("output_index")
+
+
+class _Selection:
+    """What a prompt selects, in its order."""
+
+    __slots__ = ("entries", "items", "size_bytes")
+
+    def __init__(self, entries: list[_Selected]) -> None:
+        self.entries = entries
+        self.items = tuple([entry.item for entry in entries])
+        self.size_bytes = sum([entry.size_bytes for entry in entries])
 
 
 class Recorder:
@@ -128,7 +156,9 @@ class Recorder:
         self._direct = DirectCalls()
         self._cells = Cells()
         self._attached = AttachedCalls()
-        self._outline = Outline()
+        self.outline = Outline()
+        """The last prompt."""
+        self._selection = _Selection([])
         self._emptied: set[OutputKey] = set()
         self._emptied_by = ""
 
@@ -139,8 +169,8 @@ class Recorder:
 
     @property
     def outline_bytes(self) -> int:
-        """What the description of the last prompt takes."""
-        return self._outline.held_bytes
+        """What the last prompt takes: its description, and what was written of its records."""
+        return self.outline.held_bytes + MAX_WRITTEN_FACTOR * self._selection.size_bytes
 
     def sizes(self) -> RecorderSizes:
         """How full the tables are."""
@@ -200,32 +230,31 @@ class Recorder:
         turn_id: str = "",
         *,
         base: PromptBase | None = None,
+        writing: Writing | None = None,
+        known: int = 0,
     ) -> Attachment:
         """Attach records to the outputs of a prompt (L).
 
         Call it for each try of each sampling request; a retry gets the same records (S1).
         `turn_id` is the turn the sampling request belongs to; empty: not known. With a `base`
-        only the outputs after it are told.
+        only the outputs after it are told; `writing` and `known` as `Outline.take` has them.
 
         Raises:
             DomainError: the base cannot be used; nothing has changed.
         """
-        self._outline.take(outputs, base)
+        kept_outputs = self.outline.take(outputs, base, writing, known)
         if sampling_request_id != self._emptied_by:
             self._emptied.clear()
             self._emptied_by = sampling_request_id
         cache = self._attached.cache(sampling_request_id, turn_id)
-        retained = self._attached.retained
-        if not (cache or retained or len(self._direct) or self._cells.output_ids):
-            return Attachment(False, self._outline.prompt)
-        selected = self._select(cache)
-        if _total_bytes(selected) > MAX_EXECUTED_CALL_BYTES:
-            selected = self._bound(selected, cache)
+        selection = self._select(cache, kept_outputs)
+        if selection.size_bytes > MAX_EXECUTED_CALL_BYTES:
+            selection = self._bound(selection, cache)
+        self._selection = self._retained_of(selection) if cache else selection
         self._attached.remember_cache(sampling_request_id, cache)
         self.losses.ended_turn_dropped += self._direct.drop_ended()
         self.losses.ended_turn_dropped += self._cells.drop_ended_mappings()
-        items = tuple(map(_attached_item, selected))
-        return Attachment(bool(selected), self._outline.prompt, items)
+        return Attachment(bool(selection.items), self.outline.prompt, selection.items)
 
     # --- recording --------------------------------------------------------------------
 
@@ -311,19 +340,40 @@ class Recorder:
 
     # --- attaching --------------------------------------------------------------------
 
-    def _select(self, cache: KeptTable) -> list[_Selected]:
-        """Find each output's records, the last output first; the result is in order (L2-L6)."""
+    def _settled(self, cache: KeptTable, kept_outputs: int) -> _Selection:
+        """What the last prompt selected and this one selects again, without looking for it.
+
+        That is each output that stayed where it was, if none of the same key came behind, and
+        the request has no records for it in its cache.
+        """
+        entries, retained = self._selection.entries, self._attached.retained
+        settled = bisect_left(entries, kept_outputs, key=_index_of)
+        elsewhere = set[object](cache)
+        if settled:
+            new = self.outline.after(kept_outputs)
+            elsewhere.update([key for key in map(_key, new) if key in retained])
+        if settled == len(entries) and not elsewhere:
+            return self._selection
+        return _Selection([entry for entry in entries[:settled] if entry.key not in elsewhere])
+
+    def _select(self, cache: KeptTable, kept_outputs: int) -> _Selection:
+        """Find each output's records, the last output first; the result is in order (L2-L6).
+
+        `kept_outputs`: how many outputs the last prompt began with too.
+        """
         direct, cells, attached = self._direct, self._cells, self._attached
         retained = attached.retained
-        cached_left, retained_left = set(cache), set(retained)
+        settled = self._settled(cache, kept_outputs)
+        cached_left, retained_left = set(cache), set[OutputKey]()
+        if len(settled.entries) < len(retained):
+            retained_left = set(retained).difference([entry.key for entry in settled.entries])
         wanted = {call_id for _, call_id, _ in cached_left}
         wanted.update(call_id for _, call_id, _ in retained_left)
         wanted.update(direct.call_ids, cells.output_ids)
-        selected: list[_Selected] = []
-        for index in self._outline.positions_of(wanted):
-            kind, call_id, turn_id, item_id = self._outline[index]
-            assert call_id is not None, "it was found by its call id"
-            key = (kind, call_id, item_id)
+        found: list[_Selected] = []
+        for index in self.outline.positions_of(wanted) if wanted else ():
+            output = self.outline[index]
+            key = _key(output)
             kept: KeptCalls | None = None
             if key in cache:
                 if key in cached_left:
@@ -335,19 +385,26 @@ class Recorder:
                     kept = retained[key]
                     retained_left.remove(key)
             elif key not in self._emptied:
-                kept = self._take_fresh(call_id, turn_id)
+                kept = self._take_fresh(key[1], output.turn_id)
                 if kept is not None:
                     attached.put(cache, key, kept)
                     attached.put(retained, key, kept)
             if kept is not None:
-                selected.append(_Selected(index, key, turn_id is not None, kept))
+                found.append(_carrying(index, key, output.turn_id is not None, kept))
             if not (cached_left or retained_left or len(direct) or cells.output_ids):
                 break
         for key in retained_left:
             self.losses.retained_pruned += len(retained[key].calls)
             attached.remove(retained, key)
-        selected.reverse()
-        return selected
+        if not found:
+            return settled
+        return _Selection(sorted([*settled.entries, *found], key=_index_of))
+
+    def _retained_of(self, selection: _Selection) -> _Selection:
+        """What a new request would be given too; the rest comes from a cache alone."""
+        retained, entries = self._attached.retained, selection.entries
+        held = [entry for entry in entries if retained.get(entry.key) is entry.kept]
+        return selection if len(held) == len(entries) else _Selection(held)
 
     def _take_fresh(self, call_id: str, turn_id: str | None) -> KeptCalls | None:
         direct = self._direct.take(call_id, turn_id)
@@ -356,7 +413,7 @@ class Recorder:
             return None
         return KeptCalls((*(() if direct is None else (direct,)), *nested))
 
-    def _bound(self, selected: list[_Selected], cache: KeptTable) -> list[_Selected]:
+    def _bound(self, selection: _Selection, cache: KeptTable) -> _Selection:
         """Bring the prompt within its budget, and remember what the outputs now carry (L7, S1).
 
         An output left without records must not take another record that waits for its call id
@@ -364,23 +421,25 @@ class Recorder:
         """
         attached, retained = self._attached, self._attached.retained
         bounded = bound(
-            [BoundedItem(item.kept.calls, item.has_turn_id) for item in selected],
+            [BoundedItem(entry.kept.calls, entry.has_turn_id) for entry in selection.entries],
             prioritize_recent=True,
         )
         self.losses.budget_truncated += bounded.truncated_calls
         self.losses.budget_omitted += bounded.omitted_calls
         remaining: list[_Selected] = []
-        for item, calls in zip(selected, bounded.items, strict=True):
+        for entry, calls in zip(selection.entries, bounded.items, strict=True):
             if calls:
-                kept = item.kept if calls == item.kept.calls else KeptCalls(calls)
-                attached.put(cache, item.key, kept)
-                attached.put(retained, item.key, kept)
-                remaining.append(item._replace(kept=kept))
+                if calls != entry.kept.calls:
+                    kept = KeptCalls(calls)
+                    entry = _carrying(entry.output_index, entry.key, entry.has_turn_id, kept)
+                attached.put(cache, entry.key, entry.kept)
+                attached.put(retained, entry.key, entry.kept)
+                remaining.append(entry)
             else:
-                attached.remove(cache, item.key)
-                attached.remove(retained, item.key)
-                self._emptied.add(item.key)
-        return remaining
+                attached.remove(cache, entry.key)
+                attached.remove(retained, entry.key)
+                self._emptied.add(entry.key)
+        return _Selection(remaining)
 
 
 def _is_wrapper(call: ToolCall, tool_mode: ToolMode) -> bool:
@@ -403,18 +462,16 @@ def _disposition(record: ExecutedCall) -> RecordDisposition:
     return RecordDisposition.MARKED
 
 
-def _total_bytes(selected: Sequence[_Selected]) -> int:
-    return sum(
-        item.kept.list_bytes + metadata_overhead_bytes(item.has_turn_id) for item in selected
-    )
+def _key(output: PromptOutput) -> OutputKey:
+    """What an output is known by. No record is of an empty call id, nor of none (S6, L2)."""
+    return output.kind, output.call_id or "", output.item_id
 
 
-def _attached_item(item: _Selected) -> AttachedItem:
-    """What the output carries; a call above its own limit as a marker (L8, M1)."""
-    kept = item.kept
-    if not kept.oversize:
-        size = kept.list_bytes + metadata_overhead_bytes(item.has_turn_id)
-        return AttachedItem(item.output_index, kept.calls, size)
-    only = BoundedItem(kept.calls, item.has_turn_id)
-    calls = bound([only], prioritize_recent=False).items[0]
-    return AttachedItem(item.output_index, calls, metadata_bytes(calls, item.has_turn_id))
+def _carrying(output_index: int, key: OutputKey, has_turn_id: bool, kept: KeptCalls) -> _Selected:
+    size_bytes = kept.list_bytes + metadata_overhead_bytes(has_turn_id)
+    item = AttachedItem(output_index, kept.calls, size_bytes)
+    if kept.oversize:  # a call above its own limit goes as a marker (L8, M1)
+        bounded = bound([BoundedItem(kept.calls, has_turn_id)], prioritize_recent=False)
+        item.calls = bounded.items[0]
+        item.metadata_bytes = metadata_bytes(item.calls, has_turn_id)
+    return _Selected(output_index, key, has_turn_id, kept, size_bytes, item)

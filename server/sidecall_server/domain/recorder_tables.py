@@ -286,6 +286,8 @@ class AttachedCalls:
 
     def put(self, table: KeptTable, key: OutputKey, kept: KeptCalls) -> None:
         """Remember an output's records in a table, in place of what stood there."""
+        if table.get(key) is kept:
+            return
         kept.holders += 1
         if kept.holders == 1:
             self.held_bytes += kept.list_bytes

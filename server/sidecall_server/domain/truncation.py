@@ -3,12 +3,15 @@
 Budgets are bytes of UTF-8 or tokens, estimated as four bytes each. The middle of a text
 goes, its two ends stay, and no character is ever cut in half. Nothing here walks over
 characters: ends are sliced as bytes, so that a long text costs one encoding at most and an
-ASCII text nothing.
+ASCII text nothing. A text that is given as bytes is looked through in pieces that stay in the
+processor's cache, and only what is kept of it becomes a string.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from codecs import utf_8_decode
+from collections.abc import Iterator
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -28,6 +31,10 @@ WHITE_SPACE: Final = (
 
 PREVIEW_CUT_NOTICE: Final = "[... telemetry preview truncated ...]"
 """The closing line of a log preview that was cut (E11)."""
+
+_PIECE_BYTES: Final = 1 << 16
+_BYTES_BEHIND_FIRST: Final = 3
+"""Of a character of UTF-8, at most."""
 
 
 class BytesPolicy(Struct, frozen=True):
@@ -134,24 +141,30 @@ def is_blank(text: str) -> bool:
     return not text.strip(WHITE_SPACE)
 
 
-def count_lines(text: str) -> int:
+def count_lines(text: str | bytes) -> int:
     r"""Lines as ``\n`` ends them; what follows the last one counts if not empty (N5)."""
-    return text.count("\n") + (text != "" and not text.endswith("\n"))
+    if isinstance(text, str):
+        return text.count("\n") + (text != "" and not text.endswith("\n"))
+    ends = sum([len(piece) - len(piece.replace(b"\n", b"")) for piece in _pieces(text)])
+    return ends + (text != b"" and not text.endswith(b"\n"))
 
 
-def truncate(text: str, policy: TruncationPolicy) -> str:
-    """The text, or its two ends around a marker, which comes on top of the budget (E1-E3)."""
-    size = utf8_size(text)
-    return text if size <= policy.byte_budget else _cut_middle(text, size, policy)
+def truncate(text: str | bytes, policy: TruncationPolicy) -> str:
+    """The text, or its two ends around a marker, which comes on top of the budget (E1-E3).
+
+    Bytes are a text that is decoded lossily.
+    """
+    size = _measure(text)
+    return _cut_middle(text, size, policy) if size.bytes > policy.byte_budget else _whole(text)
 
 
-def truncate_formatted(text: str, policy: TruncationPolicy) -> str:
+def truncate_formatted(text: str | bytes, policy: TruncationPolicy) -> str:
     """The text, or a warning with its original size and what `truncate` keeps of it (E4)."""
-    size = utf8_size(text)
-    if size <= policy.byte_budget:
-        return text
+    size = _measure(text)
+    if size.bytes <= policy.byte_budget:
+        return _whole(text)
     return (
-        f"{truncation_warning(tokens_of(size))}Total output lines: {count_lines(text)}\n\n"
+        f"{truncation_warning(tokens_of(size.bytes))}Total output lines: {count_lines(text)}\n\n"
         f"{_cut_middle(text, size, policy)}"
     )
 
@@ -188,25 +201,62 @@ def _widened(amount: int) -> int:
     return min(-(-amount * 6 // 5), MAX_UINT64)
 
 
-def _cut_middle(text: str, size_bytes: int, policy: TruncationPolicy) -> str:
+class _Size(NamedTuple):
+    bytes: int
+    characters: int
+
+
+def _whole(text: str | bytes) -> str:
+    return text if isinstance(text, str) else decode_lossy(text)
+
+
+def _measure(text: str | bytes) -> _Size:
+    if isinstance(text, str):
+        return _Size(utf8_size(text), len(text))
+    if text.isascii():
+        return _Size(len(text), len(text))
+    size_bytes = characters = position = 0
+    while position < len(text):
+        piece = text[position : position + _PIECE_BYTES]
+        last = position + len(piece) == len(text)
+        try:
+            decoded, taken = utf_8_decode(piece, "strict", last)
+            size_bytes += taken
+        except UnicodeDecodeError:
+            decoded, taken = utf_8_decode(piece, "replace", last)
+            size_bytes += utf8_size(decoded)
+        characters += len(decoded)
+        position += taken
+    return _Size(size_bytes, characters)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + _PIECE_BYTES] for start in range(0, len(data), _PIECE_BYTES))
+
+
+def _cut_middle(text: str | bytes, size: _Size, policy: TruncationPolicy) -> str:
     budget = policy.byte_budget
     start = _keep_start(text, budget // 2)
     end = _keep_end(text, budget - budget // 2)
-    removed_characters = len(text) - len(start) - len(end)
-    return start + policy.marker(removed_characters, size_bytes - budget) + end
+    removed_characters = size.characters - len(start) - len(end)
+    return start + policy.marker(removed_characters, size.bytes - budget) + end
 
 
-def _keep_start(text: str, limit_bytes: int) -> str:
+def _keep_start(text: str | bytes, limit_bytes: int) -> str:
     """The whole characters that end within the first bytes."""
+    if isinstance(text, bytes):  # decoded, no character takes less than it did
+        text = decode_lossy(text[: limit_bytes + _BYTES_BEHIND_FIRST])
     head = text[:limit_bytes]
     # "ignore" drops the one character that the slice has cut
     return head if head.isascii() else head.encode()[:limit_bytes].decode(errors="ignore")
 
 
-def _keep_end(text: str, limit_bytes: int) -> str:
+def _keep_end(text: str | bytes, limit_bytes: int) -> str:
     """The whole characters that start within the last bytes."""
+    if isinstance(text, bytes):
+        text = decode_lossy(text[max(len(text) - limit_bytes - _BYTES_BEHIND_FIRST, 0) :])
     tail = text[max(len(text) - limit_bytes, 0) :]
     if tail.isascii():
         return tail
     data = tail.encode()
-    return data[len(data) - limit_bytes :].decode(errors="ignore")
+    return data[max(len(data) - limit_bytes, 0) :].decode(errors="ignore")

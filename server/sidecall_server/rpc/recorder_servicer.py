@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import grpc
@@ -9,13 +10,17 @@ import grpc.aio
 from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import recorder_service_pb2_grpc
 
+from sidecall_server.domain.errors import DomainError
+from sidecall_server.domain.outline import Writing
 from sidecall_server.rpc.lookup import find_session
+from sidecall_server.runtime.session import Session
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.recorder import (
-    OutputReader,
+    AttachResponse,
     read_attach_request,
     read_base,
     read_formats,
+    read_outputs,
     write_attachment,
 )
 from sidecall_server.wire.session import read_turn_options, write_disposition
@@ -32,7 +37,6 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._outputs = OutputReader()
 
     async def RecordToolCall(
         self, request: pb.RecordToolCallRequest, context: Context
@@ -65,35 +69,41 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
             registered=session.register_cell(cell_id, output_call_id, turn_id)
         )
 
-    async def AttachExecutedToolCalls(
-        self, request: Any, context: Context
-    ) -> pb.AttachExecutedToolCallsResponse:
-        """`add_recorder` sees to it that the request comes with its outputs as bytes."""
+    async def AttachExecutedToolCalls(self, request: Any, context: Context) -> Any:
+        """By `add_recorder` the request is an `AttachRequest`, the answer an `AttachResponse`."""
         problems = Problems()
+        session: Session | None = None
+        with suppress(DomainError):  # told at last, where the request is well-formed
+            session = find_session(self._sessions, request.session_id, context)
+        last = Writing()
+        if session is not None and not request.base:
+            last = session.recorder.outline.writing
         with problems:
             sampling_request_id = read_required_id(
                 request.sampling_request_id, "sampling_request_id"
             )
         with problems:
-            outputs = self._outputs.read(request.outputs, "outputs")
+            known, outputs, writing = read_outputs(request.outputs, "outputs", last)
         with problems:
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
             formats = read_formats(request.formats, "formats")
         problems.check()
-        session = find_session(self._sessions, request.session_id, context)
+        session = session or find_session(self._sessions, request.session_id, context)
         base = read_base(request.base, "base", session.prompt_key)
-        attachment = session.attach(outputs, sampling_request_id, turn_id, base=base)
+        attachment = session.attach(
+            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
+        )
         return write_attachment(attachment, session.recorder, formats, session.prompt_key)
 
 
 def add_recorder(server: grpc.aio.Server, sessions: Sessions) -> None:
-    """Add the service; the request of Attach is read by its own means."""
+    """Add the service; the messages of Attach are read and written by their own means."""
     servicer = RecorderServicer(sessions)
     recorder_service_pb2_grpc.add_RecorderServiceServicer_to_server(servicer, server)
     attach: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
         servicer.AttachExecutedToolCalls,
         request_deserializer=read_attach_request,
-        response_serializer=pb.AttachExecutedToolCallsResponse.SerializeToString,
+        response_serializer=AttachResponse.SerializeToString,
     )
     server.add_registered_method_handlers(SERVICE, {"AttachExecutedToolCalls": attach})

@@ -38,7 +38,7 @@ from sidecall_server.domain.frames import (
     UpdateTools,
 )
 from sidecall_server.domain.outcome import LifecycleFinish
-from sidecall_server.domain.outline import PromptBase, PromptOutput
+from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import (
     Attachment,
     RecordDisposition,
@@ -196,6 +196,8 @@ class Session:
         turn_id: str = "",
         *,
         base: PromptBase | None = None,
+        writing: Writing | None = None,
+        known: int = 0,
     ) -> Attachment:
         """Attach records to a prompt's outputs (L).
 
@@ -203,7 +205,9 @@ class Session:
             DomainError: the session is closed, or the base cannot be used.
         """
         self.require_open()
-        attachment = self.recorder.attach(outputs, sampling_request_id, turn_id, base=base)
+        attachment = self.recorder.attach(
+            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
+        )
         self._count_record_bytes()
         self.count_bytes()
         if attachment.attached:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from itertools import accumulate
+from typing import Any, Final, Literal, NamedTuple
 
 from google.protobuf.message import DecodeError
 from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
-from sidecall_server.domain.outline import PromptBase, PromptOutput
-from sidecall_server.domain.recorder import Attachment
+from sidecall_server.domain.limits import TEXT_LIMITS
+from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
+from sidecall_server.domain.recorder import AttachedItem, Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
-from sidecall_server.wire.raw_message import BYTES, INT32, MANY, ONE, STRING, raw_message
+from sidecall_server.wire.raw_message import BOOL, BYTES, INT32, MANY, ONE, STRING, raw_message
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS
 from sidecall_server.wire.validation import (
@@ -31,69 +34,93 @@ _FORMATS: Final[Mapping[int, str]] = {
 ALL_FORMATS: Final = frozenset(_FORMATS)
 _NUMBER_BYTES: Final = 8
 
-MAX_KNOWN_BYTES: Final = 4 << 20
-"""Serialised outputs that are remembered; as objects they take about six times as much."""
 
-
-def _number(field: str) -> int:
-    return pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name[field].number
-
-
-_AttachRequest = raw_message(
-    "AttachRequest",
+_REQUEST: Final = pb.AttachExecutedToolCallsRequest.DESCRIPTOR.fields_by_name
+_Outputs = raw_message("Outputs", [("outputs", _REQUEST["outputs"].number, BYTES, MANY)])
+_RestOfRequest = raw_message(
+    "RestOfRequest",
     (
-        ("session_id", _number("session_id"), STRING, ONE),
-        ("sampling_request_id", _number("sampling_request_id"), STRING, ONE),
-        ("outputs", _number("outputs"), BYTES, MANY),
-        ("turn_id", _number("turn_id"), STRING, ONE),
-        ("formats", _number("formats"), INT32, MANY),
-        ("base", _number("base"), BYTES, MANY),
+        ("session_id", _REQUEST["session_id"].number, STRING, ONE),
+        ("sampling_request_id", _REQUEST["sampling_request_id"].number, STRING, ONE),
+        ("turn_id", _REQUEST["turn_id"].number, STRING, ONE),
+        ("formats", _REQUEST["formats"].number, INT32, MANY),
+        ("base", _REQUEST["base"].number, BYTES, MANY),
     ),
 )
 
 
-def read_attach_request(data: bytes) -> Any:
-    """The request, its outputs and its base as bytes.
+class AttachRequest(NamedTuple):
+    """The request; its outputs all together and its base in parts, as bytes."""
+
+    session_id: str
+    sampling_request_id: str
+    turn_id: str
+    formats: Sequence[int]
+    base: Sequence[bytes]
+    outputs: bytes
+
+
+def read_attach_request(data: bytes) -> AttachRequest:
+    """The request. What is not named is kept as it came, in its order: the outputs.
 
     Raises:
         DecodeError: it is none.
     """
-    return _AttachRequest.FromString(data)
+    rest = _RestOfRequest.FromString(data)
+    fields = rest.session_id, rest.sampling_request_id, rest.turn_id
+    formats, base = tuple(rest.formats), tuple(rest.base)
+    for field, _ in rest.ListFields():
+        rest.ClearField(field.name)
+    return AttachRequest(*fields, formats, base, rest.SerializeToString())
 
 
-class OutputReader:
-    """Reads the outputs of prompts. A prompt repeats those of the last one, and to recognise the
-    bytes of an output takes a fifth of the time of reading it."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, PromptOutput] = {}
-        self._known_bytes = 0
-
-    def read(self, serialised: Sequence[bytes], path: str) -> list[PromptOutput]:
-        """The outputs, in order."""
-        known = self._known
-        try:
-            return [known[data] for data in bounded(serialised, path)]
-        except KeyError:
-            pass
-        self._known_bytes += sum(map(len, serialised))  # an upper bound: some are known
-        if self._known_bytes > MAX_KNOWN_BYTES:
-            known.clear()
-            self._known_bytes = sum(map(len, serialised))
-        problems = Problems()
-        for index, data in enumerate(serialised):
-            if data not in known:
-                with problems:
-                    known[data] = _read_output(data, f"{path}[{index}]")
-        problems.check()
-        return [known[data] for data in serialised]
-
-
-_IDS: Final[tuple[Literal["call_id", "turn_id", "item_id"], ...]] = (
-    "call_id",
-    "turn_id",
-    "item_id",
+_RESPONSE: Final = pb.AttachExecutedToolCallsResponse.DESCRIPTOR.fields_by_name
+AttachResponse = raw_message(
+    "AttachResponse",
+    (
+        ("attached", _RESPONSE["attached"].number, BOOL, ONE),
+        ("outputs", _RESPONSE["outputs"].number, BYTES, MANY),
+        ("recorder_sizes", _RESPONSE["recorder_sizes"].number, BYTES, MANY),
+        ("prompt_token", _RESPONSE["prompt_token"].number, BYTES, ONE),
+    ),
 )
+"""The answer, its outputs and sizes as bytes."""
+
+
+class ReadOutputs(NamedTuple):
+    """The outputs of a request, but for the first ones that are known, and how all were written."""
+
+    known: int
+    outputs: list[PromptOutput]
+    writing: Writing
+
+
+def read_outputs(data: bytes, path: str, last: Writing) -> ReadOutputs:
+    """The outputs, in order. A prompt repeats those of the last one: they are not read again."""
+    known = last.known(data)
+    end = last.end(known)
+    parts = _Outputs.FromString(data[end:]).outputs if end < len(data) else ()
+    bounded(range(known + len(parts)), path)
+    outputs: list[PromptOutput] = []
+    problems = Problems()
+    for index, part in enumerate(parts, known):
+        with problems:
+            outputs.append(_read_output(part, f"{path}[{index}]"))
+    problems.check()
+    return ReadOutputs(known, outputs, _written(last.first(known), parts))
+
+
+def _written(start: Writing, parts: Sequence[bytes]) -> Writing:
+    """The start of a prompt and further outputs, in the shortest form, as senders write them."""
+    if not parts:
+        return start
+    fields = [_Outputs(outputs=[part]).SerializeToString() for part in parts]
+    ends = accumulate(map(len, fields), initial=len(start.data))
+    next(ends)
+    return Writing(b"".join((start.data, *fields)), start.ends + array(start.ends.typecode, ends))
+
+
+_IDS: Final[Sequence[Literal["call_id", "turn_id", "item_id"]]] = ("call_id", "turn_id", "item_id")
 
 
 def _read_output(data: bytes, path: str) -> PromptOutput:
@@ -103,16 +130,20 @@ def _read_output(data: bytes, path: str) -> PromptOutput:
         raise InvalidArgument.of(
             path, "is not a PromptOutput; a string of it may not be UTF-8"
         ) from None
+    ids = [getattr(message, name) if message.HasField(name) else None for name in _IDS]
+    if len(data) > TEXT_LIMITS.max_id_bytes or message.kind not in PAYLOAD_KINDS:
+        _check_output(message.kind, ids, path)  # else nothing of it can be refused
+    return PromptOutput(PAYLOAD_KINDS[message.kind], *ids)
+
+
+def _check_output(kind: int, ids: Sequence[str | None], path: str) -> None:
     problems = Problems()
     with problems:
-        kind = read_enum(PAYLOAD_KINDS, message.kind, f"{path}.kind")
-    ids: list[str | None] = []
-    for name in _IDS:
+        read_enum(PAYLOAD_KINDS, kind, f"{path}.kind")
+    for name, given in zip(_IDS, ids, strict=True):
         with problems:
-            given = message.HasField(name)
-            ids.append(read_id(getattr(message, name), f"{path}.{name}") if given else None)
+            read_id(given or "", f"{path}.{name}")
     problems.check()
-    return PromptOutput(kind, *ids)
 
 
 def read_base(serialised: Sequence[bytes], path: str, prompt_key: bytes) -> PromptBase | None:
@@ -148,21 +179,28 @@ def read_formats(numbers: Sequence[int], path: str) -> frozenset[int]:
 
 def write_attachment(
     attachment: Attachment, recorder: KnownRecorder, formats: frozenset[int], prompt_key: bytes
-) -> pb.AttachExecutedToolCallsResponse:
-    """The records of a prompt, in the forms that are wanted."""
-    typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
-    json = pb.EXECUTED_TOOL_CALL_FORMAT_JSON in formats
-    response = pb.AttachExecutedToolCallsResponse(
+) -> Any:
+    """The records of a prompt, in the forms that are wanted; an `AttachResponse`."""
+    return AttachResponse(
         attached=attachment.attached,
-        recorder_sizes=write_recorder_sizes(recorder),
+        outputs=[_write_item(item, formats) for item in attachment.items],
+        recorder_sizes=[write_recorder_sizes(recorder).SerializeToString()],
         prompt_token=prompt_key + attachment.prompt.to_bytes(_NUMBER_BYTES, "big"),
     )
-    add = response.outputs.add  # in place: outputs that are made first are copied
-    for item in attachment.items:
-        add(
-            output_index=item.output_index,
-            calls=[write_executed_call(call) for call in item.calls] if typed else None,
-            executed_tool_calls_json=item.executed_tool_calls_json if json else None,
-            metadata_bytes=item.metadata_bytes,
-        )
-    return response
+
+
+def _write_item(item: AttachedItem, formats: frozenset[int]) -> bytes:
+    """An output with its records, written only once as long as prompts repeat it."""
+    if item.written is not None and item.written[0] == formats:
+        return item.written[1]
+    typed = pb.EXECUTED_TOOL_CALL_FORMAT_TYPED in formats
+    json = pb.EXECUTED_TOOL_CALL_FORMAT_JSON in formats
+    message = pb.AttachedToolCalls(
+        output_index=item.output_index,
+        calls=map(write_executed_call, item.calls) if typed else None,
+        executed_tool_calls_json=item.executed_tool_calls_json if json else None,
+        metadata_bytes=item.metadata_bytes,
+    )
+    written = message.SerializeToString()
+    item.written = formats, written
+    return written
