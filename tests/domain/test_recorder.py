@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 
 import pytest
+from msgspec.structs import asdict, replace
 from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.executed_call import Truncation
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES, MAX_RETRY_CACHES

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import asdict
 from sidecall_server.domain.budget import BoundedItem, bound
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES

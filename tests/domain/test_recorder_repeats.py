@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
 from sidecall_server.domain.recorder import (
     MAX_WRITTEN_FACTOR,

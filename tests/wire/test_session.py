@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +99,7 @@ def test_options_that_cannot_be_used_are_named_together() -> None:
 
 
 def test_every_cause_of_loss_is_shown_under_its_own_name() -> None:
-    names = [field.name for field in fields(RecorderLosses)]
+    names = list(RecorderLosses.__struct_fields__)
     losses = RecorderLosses(**{name: number for number, name in enumerate(names, 1)})
     shown = {field.name: value for field, value in _write_losses(losses).ListFields()}
     assert shown == {name: getattr(losses, name) for name in names}

@@ -8,7 +8,8 @@ marker; raw arguments that look like one are wrapped (J6, R8).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sidecall_server.domain.json_text import JsonError, compact, parse, quote
 from sidecall_server.domain.limits import (
@@ -29,8 +30,7 @@ _WRAPPER_HEAD = '{"_codex_executed_tool_call_raw":'
 _WRAPPER_TAIL = "}"
 
 
-@dataclass(frozen=True, slots=True)
-class Truncation:
+class Truncation(Struct, frozen=True):
     """What a marker says in place of arguments; sizes in bytes (J4, J7).
 
     `omitted_calls` None: stands for no other call; 0 is written out (M7).
@@ -53,8 +53,7 @@ class Truncation:
         return f'{{"{_MARKER_KEY}":{text}}}}}'
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutedCall:
+class ExecutedCall(Struct, frozen=True):
     """One attempted call: a name, and either raw arguments or a `Truncation`.
 
     Made by `raw` or `marker`. `encoded` is the whole record as compact JSON, keys name and
@@ -145,8 +144,7 @@ class ExecutedCall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedArguments:
+class RecordedArguments(Struct, frozen=True):
     """A payload's arguments: their size as it is judged (J3), and their JSON on demand."""
 
     original_bytes: int

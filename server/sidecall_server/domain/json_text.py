@@ -69,7 +69,9 @@ def compact(text: str) -> str:
         _decode(_DUPLICATE_FINDER, text)
     except _DuplicateKeyError:
         return write(_decode(_DECODER, text))
-    return _STRING_OR_SPACE.sub(_compact_token, text)
+    if "\\" in text:
+        return _STRING_OR_SPACE.sub(_compact_token, text)
+    return "".join(_PLAIN_TOKEN.findall(text))
 
 
 def write(value: JsonValue) -> str:
@@ -125,6 +127,9 @@ _SHORT_CHARACTERS: Final = 128
 
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _STRING_OR_SPACE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[ \t\n\r]+', re.DOTALL)
+_PLAIN_TOKEN = re.compile(r'"[^"]*"|[^" \t\n\r]+')
+"""Of a text without escapes."""
+
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _BRACKET = re.compile(r"[\[{\]}]")
 

@@ -13,6 +13,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from sidecall_server.domain.budget import BoundedItem, Calls, bound
 from sidecall_server.domain.executed_call import (
     ExecutedCall,
@@ -106,8 +108,7 @@ class RecorderSizes(NamedTuple):
     pending_nested_calls: int
 
 
-@dataclass(slots=True)
-class RecorderLosses:
+class RecorderLosses(Struct):
     """What was lost since the recorder began, per cause, in records or mappings (S4)."""
 
     direct_marked: int = 0

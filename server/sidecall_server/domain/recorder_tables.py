@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from sidecall_server.domain.executed_call import ExecutedCall, list_bytes
 from sidecall_server.domain.limits import MAX_RETRY_CACHES
@@ -20,8 +21,7 @@ OutputKey: TypeAlias = tuple[PayloadKind, str, str | None]
 """An output's kind, call id and, where the agent gives it, item id (L2, S2)."""
 
 
-@dataclass(slots=True)
-class _DirectCall:
+class _DirectCall(Struct):
     record: ExecutedCall
     ended: bool = False
 
@@ -95,8 +95,7 @@ class DirectCalls:
         return call.record
 
 
-@dataclass(slots=True)
-class Cell:
+class Cell(Struct):
     """A code-mode cell's pending records, oldest first.
 
     `argument_bytes` counts the arguments kept, as J9 measures them. `turn_id` is the turn that
@@ -116,8 +115,7 @@ class Cell:
             self.ended = False
 
 
-@dataclass(slots=True)
-class _Mapping:
+class _Mapping(Struct):
     cell_id: str
     turn_id: str
     ended: bool = False
