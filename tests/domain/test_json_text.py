@@ -234,6 +234,59 @@ def test_any_spelling_of_a_document_is_compacted_to_the_same_values(
     assert compact(text) == write(parse(text))
 
 
+_PIECES = (
+    *'{}[]:,"\\ \n\t\r0-1.',
+    '"a"',
+    '"a b"',
+    '"a":',
+    '"\\n"',
+    '"\\/"',
+    '"\\u0041"',
+    '"\\u00e9"',
+    '"\\ud83d"',
+    '"\u2028\xa0"',
+    '"\x7f"',
+    "1.0",
+    "1.10",
+    "1e5",
+    "-0",
+    "01",
+    "18446744073709551616",
+    "1e400",
+    "true",
+    "null",
+    "NaN",
+    "\ufeff",
+    "\xa0",
+    "\x0b",
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=14).map("".join))
+def test_any_text_is_compacted_as_it_is_read_and_written_again(text: str) -> None:
+    try:
+        expected = write(parse(text))
+    except JsonError:
+        with pytest.raises(JsonError):
+            compact(text)
+    else:
+        assert compact(text) == expected
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=6), st.sampled_from(["", " ", "\n"]))
+def test_any_member_is_compacted_as_it_is_read_and_written_again(
+    pieces: list[str], space: str
+) -> None:
+    text = f'{{"a":{space}{space.join(pieces)},{space}"b": 1}}'
+    try:
+        expected = write(parse(text))
+    except JsonError:
+        with pytest.raises(JsonError):
+            compact(text)
+    else:
+        assert compact(text) == expected
+
+
 @given(_texts)
 def test_a_quoted_text_reads_back(text: str) -> None:
     assert parse(quote(text)) == text
