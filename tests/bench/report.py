@@ -13,7 +13,8 @@ from tests.bench.figures import Figure
 from tests.bench.footprint import footprint
 from tests.bench.languages import LANGUAGES, run_languages
 from tests.bench.memory import record_memory
-from tests.bench.plan import ROWS
+from tests.bench.own_work import own_work
+from tests.bench.plan import ROWS, SMALL
 from tests.bench.processes import ToolMissing
 from tests.bench.rounds import run_rounds
 from tests.bench.truncation import TEXTS, truncation_copies
@@ -37,13 +38,23 @@ KEYS: Final = (
 )
 """What the JSON line holds."""
 
+OWN: Final = "own_work"
 TRUNCATION: Final = "truncate_10mib_ms_per_copy"
 MEMORY: Final = "idle_rss_mib"
 START: Final = "startup_cpu_ratio"
 RECORDS: Final = "record_memory_mib"
 COPIES: Final = "copies_100kib"
 CLIENTS: Final = "clients"
-NAMES: Final = (*(row.name for row in ROWS), TRUNCATION, COPIES, MEMORY, START, RECORDS, CLIENTS)
+NAMES: Final = (
+    *(row.name for row in ROWS),
+    OWN,
+    TRUNCATION,
+    COPIES,
+    MEMORY,
+    START,
+    RECORDS,
+    CLIENTS,
+)
 """All that can be measured, in its order."""
 
 
@@ -86,6 +97,11 @@ def measure(names: Sequence[str], *, quick: bool, tell: Callable[[str], None]) -
             figure = row.ratio(samples[row.cell], samples[row.floor])
             report.add(row.name, row.what, figure, row.goal)
         report.windows = [table.window_line(cell, found) for cell, found in samples.items()]
+    if OWN in names:
+        tell("own work")
+        busy, awoken = own_work(SMALL, ROUNDS)
+        report.add(OWN, "µs a call, without gRPC", busy, "")
+        report.add("… after sleep", "µs a call, without gRPC", awoken, "")
     if TRUNCATION in names:
         tell("truncation")
         for script, text in TEXTS.items():

@@ -50,6 +50,7 @@ from tests.bench.frames import (
 )
 from tests.bench.languages import LANGUAGES, PROGRAMS, run_languages
 from tests.bench.memory import record_memory
+from tests.bench.own_work import own_work
 from tests.bench.plan import ALONE, LIGHT, ROWS, SMALL, Cell
 from tests.bench.processes import ROOT, LoadSide, Server, ToolMissing, loading, serving
 from tests.bench.profile import layer_of, profile
@@ -336,6 +337,12 @@ def test_every_row_has_a_cell_and_a_floor_that_differ() -> None:
 
 
 # --- alone --------------------------------------------------------------------------------
+
+
+def test_own_work_is_of_whole_calls_one_at_a_time() -> None:
+    busy, awoken = own_work(Cycle(200, 1 << 10), rounds=1)
+    assert busy.median > 0
+    assert awoken.median > 0
 
 
 def test_truncation_is_compared_with_a_copy() -> None:
