@@ -113,7 +113,7 @@ def truncate_text(request: pb.TruncateTextRequest) -> pb.TruncateTextResponse:
     """A text with its middle cut out (E1-E4)."""
     policy = read_truncation_policy(request.policy, "policy")
     cut = truncate_formatted if request.formatted else truncate
-    return pb.TruncateTextResponse(text=cut(decode_lossy(request.text), policy).encode())
+    return pb.TruncateTextResponse(text=cut(request.text, policy).encode())
 
 
 def _project_abort(message: pb.AbortedCall, call: ToolCall) -> pb.ProjectToolFailureResponse:
