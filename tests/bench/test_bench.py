@@ -289,7 +289,7 @@ def sides(server: Server) -> Iterator[tuple[LoadSide, LoadSide]]:
 @pytest.mark.parametrize(
     "shape", [ALONE, SMALL, replace(SMALL, output_bytes=10 << 10, all_views=True)]
 )
-def test_the_floor_has_as_many_messages_as_the_cycle(
+def test_both_sides_get_as_many_messages_and_only_the_sidecar_gathers_its_own(
     sides: tuple[LoadSide, LoadSide], target: str, shape: Cycle
 ) -> None:
     sample = measure_cell(Cell(target, shape), MOMENT, *sides)
@@ -297,7 +297,10 @@ def test_the_floor_has_as_many_messages_as_the_cycle(
     # two each way for a call, but for those on their way as the window opens or closes
     tolerance = 2 * shape.in_flight
     assert abs(sample.messages_sent - 2 * sample.calls) <= tolerance
-    assert abs(sample.messages_received - 2 * sample.calls) <= tolerance
+    if target == "cycle_echo" or shape.in_flight == 1:
+        assert abs(sample.messages_received - 2 * sample.calls) <= tolerance
+    else:
+        assert sample.messages_received <= 2 * sample.calls + tolerance
     assert len(sample.latencies) == (sample.calls if shape.in_flight == 1 else 0)
 
 
