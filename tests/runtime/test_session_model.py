@@ -192,7 +192,7 @@ class AnyInterleaving(RuleBasedStateMachine):
             await settle()
         taken = {call.reference for call in self.session.ended_calls}
         assert not self.session.open_calls
-        assert not self.session.gates, "every gate is left"
+        assert self.session.gates.empty, "every gate is left"
         assert not self.session.invocations.handlers
         assert not self.session.invocations.hooks
         assert self.session.bytes_in_flight == 0

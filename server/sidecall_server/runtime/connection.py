@@ -363,7 +363,8 @@ class Connection:
                 )
             if self._finished:
                 return
-        session.count_bytes()
+        if self._writing_since is not None or not session.outbox.backlog:
+            session.count_bytes()  # else when the next message is written
         self._acknowledge_soon(session, envelope)
 
     def _next_in_sequence(self, session: Session, envelope: Envelope) -> bool:

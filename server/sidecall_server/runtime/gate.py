@@ -69,24 +69,26 @@ class Gates:
     """The gates of a session: one for direct calls, under no name, and one for each cell's."""
 
     def __init__(self) -> None:
-        self._gates: dict[str, Gate] = {}
+        self._direct = Gate()
+        self._cells: dict[str, Gate] = {}
 
     def enter(
         self, name: str, ticket: Hashable, *, exclusive: bool, admit: Callable[[], None]
     ) -> None:
         """Queue the ticket at a gate."""
-        gate = self._gates.get(name)
-        if gate is None:
-            gate = self._gates[name] = Gate()
+        gate = self._cells.setdefault(name, Gate()) if name else self._direct
         gate.enter(ticket, exclusive=exclusive, admit=admit)
 
     def leave(self, name: str, ticket: Hashable) -> None:
-        """Release the gate or leave its queue; a gate that nobody uses goes."""
-        gate = self._gates.get(name)
-        if gate is not None:
+        """Release the gate or leave its queue; a cell's gate that nobody uses goes."""
+        if not name:
+            self._direct.leave(ticket)
+        elif (gate := self._cells.get(name)) is not None:
             gate.leave(ticket)
             if gate.empty:
-                self._gates.pop(name, None)
+                self._cells.pop(name, None)
 
-    def __len__(self) -> int:
-        return len(self._gates)
+    @property
+    def empty(self) -> bool:
+        """Whether nobody holds one or waits."""
+        return self._direct.empty and not self._cells

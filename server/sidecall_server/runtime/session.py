@@ -95,6 +95,7 @@ class Session:
         self.id = session_id
         self.owner = owner
         self.options = options
+        self._tool_mode = options.tool_mode.effective
         self.resume_token = secrets.token_urlsafe(24)
         self.wall_clock = registry.wall_clock
         self.observer = registry.observer
@@ -150,6 +151,7 @@ class Session:
         self.prompt_key = secrets.token_bytes(8)
         """Tells its prompts from those of other sessions."""
         self._dispatched = 0
+        self._prompt_bytes = 0
         self._counted_bytes = 0
         self._held_record_bytes = 0
         self._ended_turns: OrderedDict[str, None] = OrderedDict()
@@ -209,6 +211,7 @@ class Session:
             outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
         )
         self._count_record_bytes()
+        self._prompt_bytes = self.recorder.outline_bytes
         self.count_bytes()
         if attachment.attached:
             self.events.emit(CallsAttached, sampling_request_id, len(attachment.items))
@@ -229,7 +232,7 @@ class Session:
     def tool_mode(self, turn_options: TurnOptions | None = None) -> ToolMode:
         """The tool mode in effect (I5)."""
         asked = turn_options.tool_mode if turn_options is not None else None
-        return (asked or self.options.tool_mode).effective
+        return self._tool_mode if asked is None else asked.effective
 
     # --- calls ------------------------------------------------------------------------
 
@@ -377,7 +380,7 @@ class Session:
             + self.ended_calls.held_bytes
             + self.declared.held_bytes
             + self._ended_turn_bytes
-            + self.recorder.outline_bytes
+            + self._prompt_bytes
             + self.outbox.held_bytes
             + self.transfers.held_bytes
         )
@@ -437,7 +440,7 @@ class Session:
         self.ended_calls.keep(call.without_work(data))
         if self.connection is None:  # else counted when the frame is written
             self.count_bytes()
-        self.touch()
+        self.last_used_at = call.ended_at or self.clock()
 
     def end_turn_fatally(self, call: Call) -> None:
         """A direct Fatal ends its turn: abort the others, take no new ones (R5)."""
@@ -502,6 +505,7 @@ class Session:
         self.connection = None
         if self.state is SessionState.CLOSED:
             self._forget_frames()
+        self.count_bytes()
         if self.state is SessionState.ATTACHED:
             self._move_to(SessionState.DETACHED)
             self._grace_timer = self.call_later(self.limits.resume_grace_seconds, self._grace_ended)
@@ -526,6 +530,7 @@ class Session:
         self.events.end()
         self.observer.session_closed(self)
         self.recorder = Recorder()
+        self._prompt_bytes = 0
         self._count_record_bytes()
         self.transfers.clear()
         self.declared.clear()
