@@ -66,8 +66,7 @@ def range_faults(field: str, number: int | None, least: int, most: int) -> Fault
 
 
 def _size_faults(field: str, text: str, limit_bytes: int) -> Faults:
-    # no character takes more than four bytes
-    if len(text) <= limit_bytes >> 2 or utf8_size(text) <= limit_bytes:
+    if utf8_size(text) <= limit_bytes:
         return NO_FAULTS
     return (Fault(field, f"must be at most {limit_bytes} bytes of UTF-8"),)
 
@@ -95,7 +94,9 @@ class ToolName(Struct, frozen=True):
     namespace: str | None = None
 
     def __post_init__(self) -> None:
-        refuse(name_faults("name", self.name) + name_faults("namespace", self.namespace))
+        fits = TEXT_LIMITS.max_tool_name_bytes >> 2  # so many characters, whatever they are
+        if len(self.name) > fits or (self.namespace is not None and len(self.namespace) > fits):
+            refuse(name_faults("name", self.name) + name_faults("namespace", self.namespace))
 
     @property
     def flat(self) -> str:
@@ -188,7 +189,9 @@ class ToolCall(Struct, frozen=True):
     turn_id: str = ""
 
     def __post_init__(self) -> None:
-        refuse(required_id_faults("call_id", self.call_id) + id_faults("turn_id", self.turn_id))
+        fits = TEXT_LIMITS.max_id_bytes >> 2  # so many characters, whatever they are
+        if not 0 < len(self.call_id) <= fits or len(self.turn_id) > fits:
+            refuse(required_id_faults("call_id", self.call_id) + id_faults("turn_id", self.turn_id))
 
     @property
     def nested(self) -> bool:

@@ -213,9 +213,9 @@ class Outbox:
         Raises:
             InvalidArgument: nothing of that number was sent (ACKNOWLEDGEMENT_OUT_OF_RANGE).
         """
-        self.require_sent(sequence)
         if sequence <= self.acknowledged:
             return
+        self.require_sent(sequence)
         self.acknowledged = sequence
         while self._ring and self._ring[0].sequence <= sequence:
             self._ring_bytes -= ENTRY_BYTES + len(self._ring.popleft().data)
