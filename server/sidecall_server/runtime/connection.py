@@ -365,7 +365,10 @@ class Connection:
                 return
         if self._writing_since is not None or not session.outbox.backlog:
             session.count_bytes()  # else when the next message is written
-        self._acknowledge_soon(session, envelope)
+        if envelope.sequence:
+            self._unacknowledged += 1
+            if self._unacknowledged >= ACKNOWLEDGE_AFTER and not session.outbox.backlog:
+                self._acknowledge(session)
 
     def _next_in_sequence(self, session: Session, envelope: Envelope) -> bool:
         expected = session.last_sequence_received + 1
@@ -384,16 +387,10 @@ class Connection:
             )
         return False  # seen before: dropped
 
-    def _acknowledge_soon(self, session: Session, envelope: Envelope) -> None:
-        if not envelope.sequence:
-            return
-        self._unacknowledged += 1
-        if self._unacknowledged >= ACKNOWLEDGE_AFTER and not session.outbox.backlog:
-            self._unacknowledged = 0
-            self._unnumbered.append(
-                self._codec.seal(Envelope(0, session.last_sequence_received, ()))
-            )
-            self.wake()
+    def _acknowledge(self, session: Session) -> None:
+        self._unacknowledged = 0
+        self._unnumbered.append(self._codec.seal(Envelope(0, session.last_sequence_received, ())))
+        self.wake()
 
     def _handle(self, session: Session, frame: ClientFrame | Chunk, *, numbered: bool) -> None:
         if not numbered and not isinstance(frame, Heartbeat):

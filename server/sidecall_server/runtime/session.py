@@ -257,7 +257,7 @@ class Session:
         self._dispatched += 1
         taken = Call(self, frame, reference, self._dispatched)
         self.open_calls[reference] = taken
-        self.hold(frame.size_bytes)
+        self.bytes_in_flight += frame.size_bytes
         self.registry.calls_in_flight += 1
         self.observer.call_dispatched(self, taken)
         taken.begin()
