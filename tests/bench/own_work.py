@@ -9,6 +9,7 @@ from typing import Final
 
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_options import SessionOptions
+from sidecall_server.rpc.connect import GATHER_TURNS
 from sidecall_server.runtime.connection import Connection
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.codec import ProtobufCodec
@@ -39,7 +40,9 @@ def own_work(cycle: Cycle, rounds: int) -> tuple[Figure, Figure]:
 async def _round(cycle: Cycle, pause: Callable[[], None]) -> float:
     limits = RuntimeLimits()
     sessions = Sessions(limits, ProtobufCodec(limits, "bench", SessionOptions()))
-    connection = Connection(sessions, "", sessions.codec, abandon=lambda: None)
+    connection = Connection(
+        sessions, "", sessions.codec, abandon=lambda: None, gather_turns=GATHER_TURNS
+    )
     written: asyncio.Queue[bytes] = asyncio.Queue()
     serving = asyncio.create_task(connection.serve(written.put))
 

@@ -198,6 +198,6 @@ def test_what_is_kept_for_the_next_prompt_is_counted() -> None:
     recorder = pair.recorder
     [item] = recorder.attach(prompt, "1").items
     written_bytes = MAX_WRITTEN_FACTOR * item.metadata_bytes
-    assert recorder.outline_bytes == recorder.outline.held_bytes + written_bytes
+    assert recorder.prompt_bytes == recorder.outline.held_bytes + written_bytes
     recorder.attach([], "2")
-    assert recorder.outline_bytes == 0
+    assert recorder.prompt_bytes == 0

@@ -78,7 +78,7 @@ class World:
         self.refusals: list[str] = []
         """What was refused, and why."""
         self.written: list[pb.ServerFrame] = []
-        self.connection = Connection(self.sessions, "", codec, abandon=lambda: None)
+        self.connection = Connection(self.sessions, "", codec, abandon=lambda: None, gather_turns=3)
         self._writer = asyncio.create_task(self._write())
 
     async def begin(self) -> World:
@@ -97,12 +97,12 @@ class World:
                 frames.hook(pb.HOOK_POINT_POST_TOOL_USE, "echo", timeout=60),
             ],
         )
-        self.connection.receive(
+        self.connection.put(
             pb.ConnectRequest(frames=[pb.ClientFrame(hello=hello)]).SerializeToString()
         )
         calls = [frames.call("c", "echo", turn_id="t"), frames.call("h", "hooked", turn_id="t")]
         message = pb.ConnectRequest(sequence=1, frames=[frames.dispatch(call) for call in calls])
-        self.connection.receive(message.SerializeToString())
+        self.connection.put(message.SerializeToString())
         await self.settle()
         self.handler_token = self._one("invoke_handler").invocation_token
         self.hook_token = self._one("invoke_hook").hook_token
@@ -132,7 +132,7 @@ class World:
 
     async def message(self, data: bytes) -> None:
         """One message of the stream; afterwards the stream still answers, or has ended well."""
-        self.connection.receive(self.real(data))
+        self.connection.put(self.real(data))
         await self._check_stream()
 
     async def frame(self, data: bytes) -> None:

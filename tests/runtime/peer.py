@@ -172,7 +172,11 @@ class Peer:
         self.ended = False
         self.error = None
         self.connection = Connection(
-            self.sessions, self.owner, self.sessions.codec, abandon=self._abandon
+            self.sessions,
+            self.owner,
+            self.sessions.codec,
+            abandon=self._abandon,
+            gather_turns=3,
         )
         self._reader = asyncio.create_task(self._read(self.connection))
 
@@ -222,7 +226,9 @@ class Peer:
         seen = self.received if self.acknowledges else 0
         data = [frame if isinstance(frame, bytes) else pickle.dumps(frame) for frame in frames]
         acknowledged = seen if acknowledged is None else acknowledged
-        self.connection.receive(pickle.dumps(Envelope(sequence, acknowledged, data)))
+        self.connection.put(pickle.dumps(Envelope(sequence, acknowledged, data)))
+        if self._reader.done():
+            self.connection._take_inbox()  # as the timer beside a write that does not end
 
     async def send(self, *frames: ClientFrame | Chunk | bytes) -> None:
         """One numbered message."""

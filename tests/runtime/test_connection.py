@@ -473,7 +473,7 @@ async def test_what_is_said_before_hello_is_no_sign_of_life() -> None:
     stranger = Peer(new_sessions())
     stranger.open()
     for _ in range(7):
-        stranger.connection.receive(b"garbage")
+        stranger.connection.put(b"garbage")
         await advance(7.5)
     assert stranger.error is not None
     assert stranger.error.reason is Reason.HEARTBEAT_TIMEOUT

@@ -12,8 +12,10 @@ from sidecall_server.domain.frames import (
     Heartbeat,
     InvokeHandler,
 )
+from sidecall_server.domain.values import FunctionPayload
 from sidecall_server.runtime.connection import (
     MAX_GATHERED_MESSAGES,
+    MAX_INBOX_BYTES,
     MAX_INBOX_MESSAGES,
     MAX_INBOX_SECONDS,
 )
@@ -132,7 +134,7 @@ async def test_gathering_ends_though_messages_never_do() -> None:
     names = [f"{number}" for number in range(3 * MAX_GATHERED_MESSAGES)]
     stream.arrive(*map(dispatch, names))
     await stream.turns_until_written()
-    assert len(stream.invoked()) <= MAX_GATHERED_MESSAGES + 2
+    assert len(stream.invoked()) <= MAX_GATHERED_MESSAGES
     for _ in names:
         await settle()
     assert stream.invoked() == names
@@ -155,6 +157,17 @@ async def test_few_messages_lie_untaken_beside_a_write_that_is_not_taken() -> No
     for number in range(MAX_INBOX_MESSAGES):
         stream.put(dispatch(f"{number}"))
     assert len(stream.session.open_calls) == 1 + MAX_INBOX_MESSAGES
+
+
+@by_hand
+async def test_few_bytes_lie_untaken_beside_a_write_that_is_not_taken() -> None:
+    stream = await Stream.of(new_sessions())
+    await stream.stall()
+    stream.put(dispatch("small"))
+    assert len(stream.session.open_calls) == 1
+    large = call("large", payload=FunctionPayload("x" * MAX_INBOX_BYTES))
+    stream.put(DispatchCall(large, None, None, None, "", 100))
+    assert len(stream.session.open_calls) == 3
 
 
 @by_hand

@@ -44,7 +44,9 @@ def new_outbox(written: list[Any], **limits: Any) -> Outbox:
         "max_waiting_bytes": 10**9,
         "memory_is_scarce": lambda: False,
     }
-    return Outbox(PickleCodec(), on_written=written.append, **{**defaults, **limits})
+    return Outbox(
+        PickleCodec(), on_written=written.append, on_change=lambda: None, **{**defaults, **limits}
+    )
 
 
 def invocation(name: str, size_bytes: int) -> InvokeHandler:
@@ -281,7 +283,7 @@ async def test_an_abort_never_overtakes_the_invocation_that_is_told_anew() -> No
         "test",
     )
     target = CancelTarget(calls=(CallReference("turn", "a"),))
-    peer.connection.receive(pickle.dumps(Envelope(0, 0, [pickle.dumps(hello)])))
+    peer.connection.put(pickle.dumps(Envelope(0, 0, [pickle.dumps(hello)])))
     peer.raw(peer.sequence + 1, CancelCalls(9, target))
     await settle()
     assert not peer.of(InvokeHandler)

@@ -178,6 +178,9 @@ class AnyInterleaving(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self) -> None:
         assert self.sessions.calls_in_flight == len(self.session.open_calls)
+        counted = self.sessions.bytes_in_flight
+        self.session.count_bytes()
+        assert self.sessions.bytes_in_flight == counted, "what is held is counted"
         known = set(self.session.open_calls) | {call.reference for call in self.session.ended_calls}
         assert known <= self.dispatched
 

@@ -169,7 +169,7 @@ class Recorder:
         return self._direct.held_bytes + self._cells.held_bytes + self._attached.held_bytes
 
     @property
-    def outline_bytes(self) -> int:
+    def prompt_bytes(self) -> int:
         """What the last prompt takes: its description, and what was written of its records."""
         return self.outline.held_bytes + MAX_WRITTEN_FACTOR * self._selection.size_bytes
 

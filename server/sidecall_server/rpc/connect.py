@@ -21,6 +21,10 @@ from sidecall_server.runtime.sessions import Sessions
 METHOD = "Connect"
 SERVICE = "sidecall.v1.RuntimeService"
 
+GATHER_TURNS = 3
+"""In the first turn of the loop gRPC's thread is heard, in the second `_read` wakes, and before
+the third it has handed over the message. With fewer, hardly two messages meet."""
+
 
 def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
     """Add Connect; after the generated code has added its service, whose entry it replaces."""
@@ -28,7 +32,13 @@ def add_connect(server: grpc.aio.Server, sessions: Sessions) -> None:
     async def connect(_requests: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         rpc = asyncio.current_task()
         assert rpc is not None
-        connection = Connection(sessions, owner_of(context), sessions.codec, rpc.cancel)
+        connection = Connection(
+            sessions,
+            owner_of(context),
+            sessions.codec,
+            abandon=rpc.cancel,
+            gather_turns=GATHER_TURNS,
+        )
         reader = asyncio.create_task(_read(connection, context))
         try:
             await connection.serve(context.write)
@@ -52,7 +62,6 @@ async def _read(connection: Connection, context: grpc.aio.ServicerContext[bytes,
             if message is grpc.aio.EOF:
                 return
             connection.put(message)
-            if not connection.has_room:
-                await connection.ready_to_read()
+            await connection.ready_to_read()
     finally:
         connection.hung_up()

@@ -43,7 +43,7 @@ from sidecall_server.domain.frames import (
     Welcome,
 )
 from sidecall_server.domain.runtime_limits import RuntimeLimits
-from sidecall_server.runtime.outbox import MAX_BACKLOG, FrameCodec
+from sidecall_server.runtime.outbox import MAX_BACKLOG, FrameCodec, nobody
 from sidecall_server.runtime.resume import resend_after_gap
 from sidecall_server.runtime.session import Session
 
@@ -57,16 +57,15 @@ PROTOCOL_VERSIONS = (1,)
 MAX_FRAMES_PER_MESSAGE = 4096
 """Frames that may come together: other agents wait while they are read."""
 
-GATHER_TURNS = 3
-"""Turns of the event loop in which a message that lies ready is read: its completion is noticed
-in the first, the reader wakes in the second and hands it over before the third."""
-
-MAX_INBOX_SECONDS = 0.01
-MAX_INBOX_MESSAGES = 16
-"""How long, and how many, messages lie untaken where a write does not end."""
-
 MAX_GATHERED_MESSAGES = 64
 """Messages that are read before what they led to is written."""
+
+MAX_INBOX_MESSAGES = 16
+MAX_INBOX_BYTES = 1 << 20
+"""What lies untaken beside a write that does not end; one message may go beyond it."""
+
+MAX_INBOX_SECONDS = 0.01
+"""How long it lies there, at most."""
 
 ACKNOWLEDGE_AFTER = 16
 """Messages read before they are acknowledged, where nothing else is to be said."""
@@ -76,16 +75,24 @@ class Connection:
     """One attachment, from Hello to its end."""
 
     def __init__(
-        self, sessions: Sessions, owner: str, codec: FrameCodec, abandon: Callable[[], object]
+        self,
+        sessions: Sessions,
+        owner: str,
+        codec: FrameCodec,
+        *,
+        abandon: Callable[[], object],
+        gather_turns: int,
     ) -> None:
-        """`abandon` breaks off a write that the other side will not take."""
+        """`abandon` breaks off a write that the other side will not take. `gather_turns`: turns
+        of the event loop in which a message that lies ready comes to `put`."""
         self._sessions = sessions
         self._owner = owner
         self._codec = codec
         self._abandon = abandon
+        self._gather_turns = gather_turns
         self._loop = asyncio.get_running_loop()
-        self._more_waits = False
-        """Whether `serve` has to look again for what it may write."""
+        self._look_again = False
+        """Whether there may be something to write that `serve` has not seen."""
         self._sleeping: asyncio.Future[None] | None = None
         """Done once `serve` has something to do."""
         self._room = asyncio.Event()
@@ -93,6 +100,7 @@ class Connection:
         self._session: Session | None = None
         self._inbox: deque[bytes] = deque()
         """Messages that were read and not taken yet."""
+        self._inbox_bytes = 0
         self._overdue: asyncio.TimerHandle | None = None
         self._unnumbered: list[bytes] = []
         """Ready messages outside the sequence: Welcome, errors about unnumbered messages."""
@@ -113,41 +121,20 @@ class Connection:
         together. A write that the agent does not take holds up nothing that it says.
         """
         self._inbox.append(message)
-        self.wake()
+        self._inbox_bytes += len(message)
+        self._rouse()
         if self._writing_since is None:
             return
-        if len(self._inbox) >= MAX_INBOX_MESSAGES:
+        if len(self._inbox) >= MAX_INBOX_MESSAGES or self._inbox_bytes > MAX_INBOX_BYTES:
             self._take_inbox()
         elif self._overdue is None:
             self._overdue = self._loop.call_later(MAX_INBOX_SECONDS, self._take_overdue)
 
-    def receive(self, message: bytes) -> None:
-        """Take one message from the agent. Until it is welcome, none is a sign of life."""
-        if self._finished:
-            return
-        if self._session is not None:
-            self._last_heard = self._loop.time()
-        try:
-            envelope = self._codec.open(message)
-        except DomainError as error:
-            self._refuse(0, None, error)
-            return
-        if self._session is None:
-            self._handshake(envelope, len(message))
-        else:
-            self._take(self._session, envelope, len(message))
-
-    @property
-    def has_room(self) -> bool:
-        """Whether to read on: an agent that leaves too much unread is not read."""
+    async def ready_to_read(self) -> None:
+        """Wait while too much waits to be written: an agent that does not read is not read."""
         session = self._session
         if (session is not None and session.outbox.full) or len(self._unnumbered) > MAX_BACKLOG:
             self._room.clear()
-        return self._room.is_set()
-
-    async def ready_to_read(self) -> None:
-        """Wait until there is room."""
-        if not self.has_room:
             await self._room.wait()
 
     def hung_up(self) -> None:
@@ -157,10 +144,10 @@ class Connection:
 
     def closed(self) -> None:
         """The stream is gone; without Detach that is a lost connection."""
-        self._take_inbox()
         self._timer.cancel()
         if self._overdue is not None:
             self._overdue.cancel()
+        self._take_inbox()
         self._finished = True
         if self._session is not None:
             self._session.connection_lost(self)
@@ -179,12 +166,12 @@ class Connection:
                 taken = self._take_inbox()
                 if not self._alone:
                     await self._gather(taken)
-            self._more_waits = False
+            self._look_again = False
             for message in self._ready():
                 self._last_said = self._writing_since = self._loop.time()
                 await write(message)
             self._writing_since = None
-            if self._more_waits or self._inbox:
+            if self._look_again or self._inbox:
                 continue
             if self._error is not None:
                 raise self._error
@@ -195,7 +182,11 @@ class Connection:
 
     def wake(self) -> None:
         """There is something to write, or the connection has ended."""
-        self._more_waits = True
+        self._look_again = True
+        self._rouse()
+
+    def _rouse(self) -> None:
+        """Let `serve` look at its inbox, and at what there is to write."""
         if self._sleeping is not None and not self._sleeping.done():
             self._sleeping.set_result(None)
 
@@ -213,11 +204,14 @@ class Connection:
         """Take what was read; returns how many messages that were."""
         taken = 0
         while self._inbox:
-            self.receive(self._inbox.popleft())
+            message = self._inbox.popleft()
+            self._inbox_bytes -= len(message)
+            self._receive(message)
             taken += 1
         return taken
 
     def _take_overdue(self) -> None:
+        """Once in `MAX_INBOX_SECONDS` at most, whoever took what came meanwhile."""
         self._overdue = None
         self._take_inbox()
 
@@ -228,14 +222,30 @@ class Connection:
 
     async def _gather(self, taken: int) -> None:
         """Take what lies ready to be read; `taken` messages are."""
-        while taken <= MAX_GATHERED_MESSAGES:
-            for _ in range(GATHER_TURNS):
+        while taken < MAX_GATHERED_MESSAGES:
+            for _ in range(self._gather_turns):
                 await asyncio.sleep(0)
                 if self._inbox:
                     break
             else:
                 return
             taken += self._take_inbox()
+
+    def _receive(self, message: bytes) -> None:
+        """Take one message from the agent. Until it is welcome, none is a sign of life."""
+        if self._finished:
+            return
+        if self._session is not None:
+            self._last_heard = self._loop.time()
+        try:
+            envelope = self._codec.open(message)
+        except DomainError as error:
+            self._refuse(0, None, error)
+            return
+        if self._session is None:
+            self._handshake(envelope, len(message))
+        else:
+            self._take(self._session, envelope, len(message))
 
     def _ready(self) -> list[bytes]:
         """One round of messages: few enough that new control frames soon get their turn."""
@@ -250,8 +260,7 @@ class Connection:
         if numbered is not None:
             ready.append(numbered[1])
             self._unacknowledged = 0
-            self._more_waits = self._more_waits or session.outbox.backlog > 0
-            session.count_bytes()
+            self._look_again = self._look_again or session.outbox.backlog > 0
         if not self._room.is_set() and session.outbox.has_room:
             self._room.set()
         return ready
@@ -290,6 +299,7 @@ class Connection:
                 self._sessions.delete(session.id, self._owner)
             raise
         before, session.connection = session.connection, None
+        session.outbox.wake = nobody
         if before is not None:
             before.end(
                 FailedPrecondition(
@@ -363,8 +373,7 @@ class Connection:
                 )
             if self._finished:
                 return
-        if self._writing_since is not None or not session.outbox.backlog:
-            session.count_bytes()  # else when the next message is written
+        session.count_soon()
         if envelope.sequence:
             self._unacknowledged += 1
             if self._unacknowledged >= ACKNOWLEDGE_AFTER and not session.outbox.backlog:

@@ -43,6 +43,10 @@ _SAID_ONCE: Final = (bytes, AbortHandler, CancelResult, FrameError)
 """What nothing else tells: a gap says it anew."""
 
 
+def nobody() -> None:
+    """No connection writes."""
+
+
 class FrameCodec(Protocol):
     """The wire form of frames and messages; ``wire/codec.py`` is the real one."""
 
@@ -65,7 +69,8 @@ class FrameCodec(Protocol):
 class Outbox:
     """The outgoing side of one session, across its connections.
 
-    `on_written` is told of each invocation whose frame, or whose last piece, goes out.
+    `on_written` is told of each invocation whose frame, or whose last piece, goes out;
+    `on_change` that `held_bytes` may be another.
     """
 
     def __init__(
@@ -77,6 +82,7 @@ class Outbox:
         max_waiting_bytes: int,
         memory_is_scarce: Callable[[], bool],
         on_written: Callable[[InvokeHandler | InvokeHook], None],
+        on_change: Callable[[], None],
     ) -> None:
         self._codec = codec
         self._max_replay_bytes = max_replay_bytes
@@ -84,8 +90,9 @@ class Outbox:
         self._max_waiting_bytes = max_waiting_bytes
         self._memory_is_scarce = memory_is_scarce
         self._on_written = on_written
-        self.wake: Callable[[], object] = bool
-        """Told that something waits; set by whoever writes."""
+        self._on_change = on_change
+        self.wake: Callable[[], None] = nobody
+        """Told that something waits. The session sets it to the connection that writes."""
         self._control: deque[tuple[bytes, bool]] = deque()
         """Ready frames, and whether each is said only once."""
         self._frames: deque[Queued] = deque()
@@ -115,10 +122,12 @@ class Outbox:
         else:
             self._frames.append(frame)
             self._waiting_bytes += _held_bytes(frame)
+        self._on_change()
         self.wake()
 
     def withdraw(self, frame: ServerFrame) -> bool:
         """Take back a frame that is not written, or not to its end."""
+        self._on_change()
         if any(waiting is frame for waiting in self._frames):
             self._frames = deque(waiting for waiting in self._frames if waiting is not frame)
             return True
@@ -191,6 +200,7 @@ class Outbox:
         if not frames:
             return None
         self.last_sequence += 1
+        self._on_change()
         message = self._codec.seal(Envelope(self.last_sequence, acknowledged, frames))
         self._keep(_Message(self.last_sequence, message, tuple(said_once)))
         return self.last_sequence, message
@@ -217,6 +227,7 @@ class Outbox:
             return
         self.require_sent(sequence)
         self.acknowledged = sequence
+        self._on_change()
         while self._ring and self._ring[0].sequence <= sequence:
             self._ring_bytes -= ENTRY_BYTES + len(self._ring.popleft().data)
         while self._answers and self._answers[0][0] <= sequence:
@@ -231,6 +242,7 @@ class Outbox:
             InvalidArgument: it claims to have seen what was never sent.
         """
         self.acknowledge(last_received)
+        self._on_change()
         first = self._ring[0].sequence if self._ring else self.last_sequence + 1
         if first <= last_received + 1:
             return ResumeOutcome.RESUMED, [message.data for message in self._ring]

@@ -63,7 +63,7 @@ from sidecall_server.runtime.ended_calls import EndedCall, EndedCalls
 from sidecall_server.runtime.events import EventFanOut, Watcher
 from sidecall_server.runtime.gate import Gates
 from sidecall_server.runtime.invocations import Invocations
-from sidecall_server.runtime.outbox import FrameCodec, Outbox
+from sidecall_server.runtime.outbox import FrameCodec, Outbox, nobody
 from sidecall_server.runtime.transfers import Transfers
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ class Session:
             max_waiting_bytes=self.limits.max_bytes_in_flight,
             memory_is_scarce=registry.memory_is_scarce,
             on_written=self._written,
+            on_change=self.count_soon,
         )
         self.transfers = Transfers(
             max_frame_bytes=self.limits.max_frame_bytes,
@@ -151,7 +152,7 @@ class Session:
         self.prompt_key = secrets.token_bytes(8)
         """Tells its prompts from those of other sessions."""
         self._dispatched = 0
-        self._prompt_bytes = 0
+        self._count_is_due = False
         self._counted_bytes = 0
         self._held_record_bytes = 0
         self._ended_turns: OrderedDict[str, None] = OrderedDict()
@@ -211,7 +212,6 @@ class Session:
             outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
         )
         self._count_record_bytes()
-        self._prompt_bytes = self.recorder.outline_bytes
         self.count_bytes()
         if attachment.attached:
             self.events.emit(CallsAttached, sampling_request_id, len(attachment.items))
@@ -257,7 +257,7 @@ class Session:
         self._dispatched += 1
         taken = Call(self, frame, reference, self._dispatched)
         self.open_calls[reference] = taken
-        self.bytes_in_flight += frame.size_bytes
+        self.hold(frame.size_bytes)
         self.registry.calls_in_flight += 1
         self.observer.call_dispatched(self, taken)
         taken.begin()
@@ -308,7 +308,7 @@ class Session:
         if call is not None:
             call.torn_down()
         elif not self.invocations.was_issued(invocation_token):
-            self._late_or_unknown(invocation_token)
+            raise _unknown_invocation(invocation_token)
 
     def cancel(
         self,
@@ -370,17 +370,25 @@ class Session:
         return self._loop.call_later(seconds, callback)
 
     def hold(self, size_bytes: int) -> None:
-        """An open call keeps so much more; counted for all sessions once the message is read."""
+        """An open call keeps so much more."""
         self.bytes_in_flight += size_bytes
+        self.count_soon()
+
+    def count_soon(self) -> None:
+        """What the session holds changes; it is counted once in a turn of the event loop."""
+        if not self._count_is_due:
+            self._count_is_due = True
+            self._loop.call_soon(self.count_bytes)
 
     def count_bytes(self) -> None:
         """Keep the registry's account of all that the session holds, records aside."""
+        self._count_is_due = False
         held = (
             self.bytes_in_flight
             + self.ended_calls.held_bytes
             + self.declared.held_bytes
             + self._ended_turn_bytes
-            + self._prompt_bytes
+            + self.recorder.prompt_bytes
             + self.outbox.held_bytes
             + self.transfers.held_bytes
         )
@@ -438,8 +446,7 @@ class Session:
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
         self.ended_calls.keep(call.without_work(data))
-        if self.connection is None:  # else counted when the frame is written
-            self.count_bytes()
+        self.count_soon()
         self.last_used_at = call.ended_at or self.clock()
 
     def end_turn_fatally(self, call: Call) -> None:
@@ -457,8 +464,7 @@ class Session:
             ResourceExhausted: too many (TOOL_LIMIT), or no room for them (BUFFER_LIMIT).
         """
         self.declared.replace(tools, hooks)
-        self.count_bytes()
-        self.declared.tell_ready()
+        self._declared_changed()
 
     def update_tools(self, update: UpdateTools) -> None:
         """Change what is declared.
@@ -467,8 +473,7 @@ class Session:
             ResourceExhausted: too many (TOOL_LIMIT), or no room for them (BUFFER_LIMIT).
         """
         self.declared.update(update)
-        self.count_bytes()
-        self.declared.tell_ready()
+        self._declared_changed()
 
     # --- life -------------------------------------------------------------------------
 
@@ -503,9 +508,9 @@ class Session:
         if self.connection is not connection:
             return
         self.connection = None
+        self.outbox.wake = nobody
         if self.state is SessionState.CLOSED:
             self._forget_frames()
-        self.count_bytes()
         if self.state is SessionState.ATTACHED:
             self._move_to(SessionState.DETACHED)
             self._grace_timer = self.call_later(self.limits.resume_grace_seconds, self._grace_ended)
@@ -530,7 +535,6 @@ class Session:
         self.events.end()
         self.observer.session_closed(self)
         self.recorder = Recorder()
-        self._prompt_bytes = 0
         self._count_record_bytes()
         self.transfers.clear()
         self.declared.clear()
@@ -555,6 +559,10 @@ class Session:
         self.last_used_at = self.clock()
 
     # --- details ----------------------------------------------------------------------
+
+    def _declared_changed(self) -> None:
+        self.count_bytes()  # first: calls that are told may be refused for want of room
+        self.declared.tell_ready()
 
     def _forget_frames(self) -> None:
         """Nobody comes back to read them."""
@@ -643,15 +651,9 @@ class Session:
         return CancelDisposition.UNKNOWN
 
     def _late_or_unknown(self, token: bytes) -> None:
-        if self.invocations.was_issued(token):
-            self.result_was_late()
-            return
-        raise NotFound(
-            "the token names no invocation of this session; answer with the token you were given",
-            reason=Reason.UNKNOWN_INVOCATION,
-            resource_type="sidecall.v1.Invocation",
-            resource_name=token[:32].hex(),
-        )
+        if not self.invocations.was_issued(token):
+            raise _unknown_invocation(token)
+        self.result_was_late()
 
     def _written(self, frame: InvokeHandler | InvokeHook) -> None:
         if isinstance(frame, InvokeHandler):
@@ -694,4 +696,13 @@ def _too_many_calls(subject: str, limit: int) -> ResourceExhausted:
         reason=Reason.CALL_LIMIT,
         subject=subject,
         retry_after_seconds=1.0,
+    )
+
+
+def _unknown_invocation(token: bytes) -> NotFound:
+    return NotFound(
+        "the token names no invocation of this session; answer with the token you were given",
+        reason=Reason.UNKNOWN_INVOCATION,
+        resource_type="sidecall.v1.Invocation",
+        resource_name=token[:32].hex(),
     )
