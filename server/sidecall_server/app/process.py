@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 from collections.abc import Callable
 
@@ -16,22 +15,12 @@ from sidecall_server.rpc.authentication import TokenFileError
 
 def run_server(settings: Settings, build: Callable[[Settings], Application]) -> int:
     """Serve on a loop of its own; returns the exit status (2: it cannot start, and stderr why)."""
-    _collect_seldom()
     try:
         with asyncio.Runner(loop_factory=_loop_factory(settings)) as runner:
             return runner.run(serve(settings, build, sys.stdout))
     except (SettingsError, SocketError, ListenRefused, TokenFileError) as error:
         print(f"sidecall serve: {error}", file=sys.stderr)
         return 2
-
-
-def _collect_seldom() -> None:
-    """Look for cycles seldom: values have none, and what the start made lives as long as we do.
-
-    With Python's own thresholds a small call took 3 to 5 % longer.
-    """
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
 
 
 def _loop_factory(settings: Settings) -> Callable[[], asyncio.AbstractEventLoop] | None:

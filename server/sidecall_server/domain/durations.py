@@ -6,7 +6,7 @@ Two of them are computed as 32-bit floats by the reference runtime; the digits d
 from __future__ import annotations
 
 import math
-from struct import Struct
+import struct
 from typing import Final
 
 from sidecall_server.domain.limits import MIN_ABORT_SECONDS, NANOSECONDS_PER_SECOND
@@ -41,4 +41,4 @@ def _float32(number: float) -> float:
     return rounded
 
 
-_FLOAT32: Final = Struct("f")
+_FLOAT32: Final = struct.Struct("f")

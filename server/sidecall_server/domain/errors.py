@@ -3,6 +3,8 @@
 Each exception carries a reason from `Reason` (the names of `sidecall.v1.ErrorReason`
 without their prefix) and what a caller needs to mend its request. One table in
 ``rpc/`` turns them into gRPC statuses; one function in ``wire/`` into FrameErrors.
+`InvalidValue` is no part of the tree: it names fields of a value, and ``wire/validation.py``
+makes an InvalidArgument of it.
 """
 
 from __future__ import annotations

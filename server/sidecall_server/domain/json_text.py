@@ -10,9 +10,10 @@ Rules kept here:
   Infinity, a BOM, raw control characters, lone surrogate escapes, 128 or more
   levels of nesting, leading zeros (N4).
 
-The standard library's C scanner does the parsing. Its two gaps, nesting depth and
-lone surrogates, are checked on the raw text and only where the text could fail. Long strings
-are written by orjson, which gives the same bytes four times as fast.
+`compact` first lets orjson read and write the text, and keeps that where nothing but spaces and
+line ends is different. Else, and for `parse`, the standard library's C scanner does the parsing;
+its two gaps, nesting depth and lone surrogates, are checked on the raw text and only where the
+text could fail. Long strings are written by orjson, which gives the same bytes four times as fast.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def parse(text: str) -> JsonValue:
 def compact(text: str) -> str:
     """Read JSON text and write it again, compactly (N1, N2).
 
-    What orjson writes is taken where it left nothing out but white space: that excludes other
-    forms of numbers and escapes, and keys that collapse. Else it costs one pass of the C scanner
+    What orjson writes is taken where it equals the text but for spaces and line ends: a number,
+    escape or key that it would change makes them differ. Else it costs one pass of the C scanner
     and one of a regular expression; only where a duplicate key has to collapse is the text read
     again and the value tree written out.
 

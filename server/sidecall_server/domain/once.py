@@ -9,7 +9,7 @@ T = TypeVar("T", covariant=True)
 
 
 class once(Generic[T]):
-    """As `functools.cached_property`, without the lock that this takes up to Python 3.11.
+    """As `functools.cached_property`, without the lock that Python 3.11's takes.
 
     The lock costs more than most of what is computed here; values are used by one thread only.
     """

@@ -48,7 +48,8 @@ from sidecall_server.domain.values import CodeMode, Direct, PayloadKind, ToolCal
 WAIT_TOOL = "wait"
 
 MAX_WRITTEN_FACTOR = 2
-"""Records that are written in two forms at once take less than twice their metadata."""
+"""An item that is kept as it was written, in two forms at once, takes at most so many times its
+metadata."""
 
 _WRAPPERS = {(EXEC_TOOL, PayloadKind.CUSTOM), (WAIT_TOOL, PayloadKind.FUNCTION)}
 
@@ -81,8 +82,8 @@ class AttachedItem:
     calls: Calls
     metadata_bytes: int
     written: tuple[object, bytes] | None = field(default=None, compare=False, repr=False)
-    """The form it was last written in for an answer, and its bytes; kept for the next answer by
-    who writes them, and at most `MAX_WRITTEN_FACTOR` times `metadata_bytes`."""
+    """Room for whoever writes answers: the form it was last written in, and its bytes; at most
+    `MAX_WRITTEN_FACTOR` times `metadata_bytes`."""
 
     @property
     def executed_tool_calls_json(self) -> bytes:

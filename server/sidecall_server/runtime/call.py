@@ -88,7 +88,7 @@ class Call:
     state: CallState
 
     completed_data: Final = b""
-    """Only an ended call has one."""
+    """Empty while it is open, as `wire.runtime.ReadableCall` wants it."""
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ class Declared:
         self._take(tools, self._hooks if update.hooks is None else update.hooks)
 
     def clear(self) -> None:
-        """Forget them; nothing waits any more."""
+        """Forget them, once no call waits for any."""
         self.tools, self._hooks, self.hook_points, self.held_bytes = {}, (), frozenset(), 0
 
     def hook_timeout(self, point: HookPoint, view: HookView) -> float | None:
@@ -76,12 +76,15 @@ class Declared:
 
     def await_no_more(self, call: Call) -> None:
         """The call has ended."""
-        waiting = self._waiting.get(call.tool_name, ())
-        if call in waiting:
-            waiting.remove(call)  # type: ignore[union-attr]
+        waiting = self._waiting.get(call.tool_name)
+        if waiting is not None and call in waiting:
+            waiting.remove(call)
 
     def tell_ready(self) -> None:
-        """Tell the calls whose tools are ready now, or gone."""
+        """Tell the calls whose tools are ready now, or gone.
+
+        One that ended meanwhile, with its turn, is told too; its machine ignores it.
+        """
         for name in list(self._waiting):
             tool = self.tools.get(name)
             if tool is None or tool.ready:

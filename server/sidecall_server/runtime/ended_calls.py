@@ -37,7 +37,7 @@ class EndedCall(Struct, frozen=True):
     completed_data: bytes
     """The terminal frame as it went out."""
     fingerprint: int
-    """What its payload is recognised by."""
+    """Hash of the call as it was dispatched; another call under its ids has another."""
     held_bytes: int
     """What it keeps in memory, roughly."""
 

@@ -1,9 +1,4 @@
-"""Seconds of the runtime as protobuf times.
-
-Writers of this package that take `into` fill that message where it stands. A message that is
-made first and handed to the one around it is serialised and parsed again, once for each level:
-with a large output in it that was half of what a call cost.
-"""
+"""Seconds of the runtime as protobuf times."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Messages of the contract, described once more with some of their fields left as bytes.
 
-What is not read yet costs nothing, and bytes that are not protobuf harm only themselves.
+What is not read yet costs nothing, bytes that are not protobuf harm only themselves, and what is
+serialised already is written as it is.
 """
 
 from __future__ import annotations
