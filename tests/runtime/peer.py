@@ -228,7 +228,7 @@ class Peer:
         acknowledged = seen if acknowledged is None else acknowledged
         self.connection.put(pickle.dumps(Envelope(sequence, acknowledged, data)))
         if self._reader.done():
-            self.connection._take_inbox()  # as the timer beside a write that does not end
+            self.connection._take_next()  # as the timer does beside a write that does not end
 
     async def send(self, *frames: ClientFrame | Chunk | bytes) -> None:
         """One numbered message."""

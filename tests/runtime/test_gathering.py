@@ -10,11 +10,10 @@ from sidecall_server.domain.frames import (
     DispatchCall,
     Envelope,
     Heartbeat,
-    InvokeHandler,
 )
 from sidecall_server.domain.values import FunctionPayload
 from sidecall_server.runtime.connection import (
-    MAX_GATHERED_MESSAGES,
+    MAX_GATHERED_FRAMES,
     MAX_INBOX_BYTES,
     MAX_INBOX_MESSAGES,
     MAX_INBOX_SECONDS,
@@ -88,10 +87,11 @@ class Stream:
         self.put(dispatch("stalled"))
         await begun.wait()
 
-    def put(self, frame: ClientFrame) -> None:
+    def put(self, *frames: ClientFrame) -> None:
         """One message, as the reader hands it over."""
         self._sequence += 1
-        envelope = Envelope(self._sequence, self._peer.received, [pickle.dumps(frame)])
+        data = [pickle.dumps(frame) for frame in frames]
+        envelope = Envelope(self._sequence, self._peer.received, data)
         self._peer.connection.put(pickle.dumps(envelope))
 
     def hang_up(self) -> None:
@@ -129,12 +129,30 @@ async def test_a_call_that_is_alone_is_not_held_up() -> None:
 
 
 @by_hand
+async def test_others_get_their_turn_between_large_messages() -> None:
+    stream = await Stream.of(new_sessions())
+    turns: list[int] = []
+
+    def turn() -> None:
+        turns.append(len(stream.session.open_calls))
+        asyncio.get_running_loop().call_soon(turn)
+
+    turn()
+    names = [f"{number}" for number in range(3 * MAX_GATHERED_FRAMES)]
+    for start in range(0, len(names), MAX_GATHERED_FRAMES):
+        stream.put(*map(dispatch, names[start : start + MAX_GATHERED_FRAMES]))
+    await settle()
+    assert {MAX_GATHERED_FRAMES, 2 * MAX_GATHERED_FRAMES} <= set(turns)
+    assert stream.invoked() == names
+
+
+@by_hand
 async def test_gathering_ends_though_messages_never_do() -> None:
     stream = await Stream.of(new_sessions())
-    names = [f"{number}" for number in range(3 * MAX_GATHERED_MESSAGES)]
+    names = [f"{number}" for number in range(3 * MAX_GATHERED_FRAMES)]
     stream.arrive(*map(dispatch, names))
     await stream.turns_until_written()
-    assert len(stream.invoked()) <= MAX_GATHERED_MESSAGES
+    assert len(stream.invoked()) <= MAX_GATHERED_FRAMES
     for _ in names:
         await settle()
     assert stream.invoked() == names
@@ -145,18 +163,19 @@ async def test_a_write_that_is_not_taken_holds_up_nothing_that_the_agent_says() 
     stream = await Stream.of(new_sessions())
     await stream.stall()
     stream.put(dispatch("late"))
+    stream.put(dispatch("later"))
     assert len(stream.session.open_calls) == 1
     await advance(MAX_INBOX_SECONDS)
-    assert len(stream.session.open_calls) == 2
+    assert len(stream.session.open_calls) == 3
 
 
 @by_hand
 async def test_few_messages_lie_untaken_beside_a_write_that_is_not_taken() -> None:
     stream = await Stream.of(new_sessions())
     await stream.stall()
-    for number in range(MAX_INBOX_MESSAGES):
+    for number in range(MAX_INBOX_MESSAGES + 3):
         stream.put(dispatch(f"{number}"))
-    assert len(stream.session.open_calls) == 1 + MAX_INBOX_MESSAGES
+    assert len(stream.session.open_calls) == 1 + 3
 
 
 @by_hand
@@ -167,6 +186,8 @@ async def test_few_bytes_lie_untaken_beside_a_write_that_is_not_taken() -> None:
     assert len(stream.session.open_calls) == 1
     large = call("large", payload=FunctionPayload("x" * MAX_INBOX_BYTES))
     stream.put(DispatchCall(large, None, None, None, "", 100))
+    assert len(stream.session.open_calls) == 2
+    stream.put(Heartbeat())
     assert len(stream.session.open_calls) == 3
 
 
@@ -181,11 +202,24 @@ async def test_what_was_read_before_the_agent_hung_up_counts() -> None:
 
 
 @by_hand
-async def test_what_was_read_before_the_connection_broke_counts() -> None:
+async def test_nothing_is_taken_beside_a_write_once_too_much_waits() -> None:
+    stream = await Stream.of(new_sessions(max_bytes_in_flight=1000))
+    await stream.stall()
+    stream.session.outbox.send(b"x" * 2000)
+    assert stream.session.outbox.full
+    for number in range(MAX_INBOX_MESSAGES + 3):
+        stream.put(dispatch(f"{number}"))
+    await advance(MAX_INBOX_SECONDS)
+    assert len(stream.session.open_calls) == 1
+
+
+@by_hand
+async def test_what_was_not_taken_when_the_connection_broke_is_asked_for_again() -> None:
     stream = await Stream.of(new_sessions())
     await stream.stall()
+    known = stream.session.last_sequence_received
     stream.put(dispatch("last"))
     session = stream.session
     await stream.lose()
-    assert [reference.call_id for reference in session.open_calls] == ["stalled", "last"]
-    assert isinstance(session.open_calls.popitem()[1].invocation, InvokeHandler)
+    assert [reference.call_id for reference in session.open_calls] == ["stalled"]
+    assert session.last_sequence_received == known

@@ -57,8 +57,9 @@ PROTOCOL_VERSIONS = (1,)
 MAX_FRAMES_PER_MESSAGE = 4096
 """Frames that may come together: other agents wait while they are read."""
 
-MAX_GATHERED_MESSAGES = 64
-"""Messages that are read before what they led to is written."""
+MAX_GATHERED_FRAMES = 64
+"""Frames that are handled before what they led to is written, and before other agents get their
+turn; one message may go beyond it."""
 
 MAX_INBOX_MESSAGES = 16
 MAX_INBOX_BYTES = 1 << 20
@@ -106,6 +107,7 @@ class Connection:
         """Ready messages outside the sequence: Welcome, errors about unnumbered messages."""
         self._replay: list[bytes] = []
         self._unacknowledged = 0
+        self._hung_up = False
         self._finished = False
         self._error: DomainError | None = None
         self._last_heard = self._last_said = self._loop.time()
@@ -125,29 +127,31 @@ class Connection:
         self._rouse()
         if self._writing_since is None:
             return
-        if len(self._inbox) >= MAX_INBOX_MESSAGES or self._inbox_bytes > MAX_INBOX_BYTES:
-            self._take_inbox()
+        if len(self._inbox) > MAX_INBOX_MESSAGES or self._inbox_bytes > MAX_INBOX_BYTES:
+            self._take_beside_write()
         elif self._overdue is None:
             self._overdue = self._loop.call_later(MAX_INBOX_SECONDS, self._take_overdue)
 
     async def ready_to_read(self) -> None:
         """Wait while too much waits to be written: an agent that does not read is not read."""
-        session = self._session
-        if (session is not None and session.outbox.full) or len(self._unnumbered) > MAX_BACKLOG:
+        if self._full:
             self._room.clear()
             await self._room.wait()
 
     def hung_up(self) -> None:
-        """The agent sends nothing more."""
-        self._take_inbox()
-        self.end(None)
+        """The agent sends nothing more; what it sent is taken, then the stream ends."""
+        self._hung_up = True
+        self.wake()
 
     def closed(self) -> None:
-        """The stream is gone; without Detach that is a lost connection."""
+        """The stream is gone; without Detach that is a lost connection.
+
+        What was read and not taken is lost with it: an agent that comes back sends it again.
+        """
         self._timer.cancel()
         if self._overdue is not None:
             self._overdue.cancel()
-        self._take_inbox()
+        self._inbox.clear()
         self._finished = True
         if self._session is not None:
             self._session.connection_lost(self)
@@ -163,9 +167,11 @@ class Connection:
         """
         while True:
             if self._inbox:
-                taken = self._take_inbox()
-                if not self._alone:
-                    await self._gather(taken)
+                handled = self._take_next()
+                if self._inbox or not self._alone:
+                    await self._gather(handled)
+            elif self._hung_up:
+                self.end(None)
             self._look_again = False
             for message in self._ready():
                 self._last_said = self._writing_since = self._loop.time()
@@ -200,58 +206,73 @@ class Connection:
 
     # --- details ----------------------------------------------------------------------
 
-    def _take_inbox(self) -> int:
-        """Take what was read; returns how many messages that were."""
-        taken = 0
-        while self._inbox:
-            message = self._inbox.popleft()
-            self._inbox_bytes -= len(message)
-            self._receive(message)
-            taken += 1
-        return taken
+    @property
+    def _full(self) -> bool:
+        """Whether so much waits to be written that nothing more is read or taken."""
+        session = self._session
+        waits_too_much = session is not None and session.outbox.full
+        return waits_too_much or len(self._unnumbered) > MAX_BACKLOG
+
+    def _take_next(self) -> int:
+        """Take the next message; returns how many frames were in it, 1 where it has none."""
+        message = self._inbox.popleft()
+        self._inbox_bytes -= len(message)
+        return self._receive(message)
+
+    def _take_beside_write(self) -> None:
+        """Take one message while a write does not end, if there is room for what it leads to."""
+        if self._inbox and not self._full:
+            self._take_next()
 
     def _take_overdue(self) -> None:
         """Once in `MAX_INBOX_SECONDS` at most, whoever took what came meanwhile."""
         self._overdue = None
-        self._take_inbox()
+        if self._writing_since is not None and self._inbox and not self._full:
+            self._take_next()
+            self._overdue = self._loop.call_later(0, self._take_overdue)
 
     @property
     def _alone(self) -> bool:
         """Whether there is nothing to be gathered: a call that is alone waits for no other."""
         return self._session is None or len(self._session.open_calls) < 2
 
-    async def _gather(self, taken: int) -> None:
-        """Take what lies ready to be read; `taken` messages are."""
-        while taken < MAX_GATHERED_MESSAGES:
-            for _ in range(self._gather_turns):
+    async def _gather(self, handled: int) -> None:
+        """Take what came and what lies ready to be read; `handled` frames are."""
+        turns = self._gather_turns
+        while handled < MAX_GATHERED_FRAMES:
+            if self._inbox:
+                handled += self._take_next()
+                turns = self._gather_turns
+            elif turns and not self._alone:
+                turns -= 1
                 await asyncio.sleep(0)
-                if self._inbox:
-                    break
             else:
                 return
-            taken += self._take_inbox()
+        await asyncio.sleep(0)
 
-    def _receive(self, message: bytes) -> None:
-        """Take one message from the agent. Until it is welcome, none is a sign of life."""
+    def _receive(self, message: bytes) -> int:
+        """Handle a message; until the agent is welcome, none is a sign of life."""
         if self._finished:
-            return
+            return 1
         if self._session is not None:
             self._last_heard = self._loop.time()
         try:
             envelope = self._codec.open(message)
         except DomainError as error:
             self._refuse(0, None, error)
-            return
+            return 1
         if self._session is None:
             self._handshake(envelope, len(message))
         else:
             self._take(self._session, envelope, len(message))
+        return max(1, len(envelope.frames))
 
     def _ready(self) -> list[bytes]:
         """One round of messages: few enough that new control frames soon get their turn."""
         session = self._session
         ready, self._unnumbered = self._unnumbered, []
         if session is None or session.connection is not self:
+            self._room.set()
             return ready
         if self._replay:
             ready += self._replay
