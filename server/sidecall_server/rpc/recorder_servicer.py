@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 import grpc
@@ -11,7 +10,6 @@ from sidecall.v1 import recorder_service_pb2 as pb
 from sidecall.v1 import recorder_service_pb2_grpc
 
 from sidecall_server.domain.errors import DomainError
-from sidecall_server.domain.outline import Writing
 from sidecall_server.rpc.lookup import find_session
 from sidecall_server.runtime.session import Session
 from sidecall_server.runtime.sessions import Sessions
@@ -72,12 +70,14 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
     async def AttachExecutedToolCalls(self, request: Any, context: Context) -> Any:
         """By `add_recorder` the request is an `AttachRequest`, the answer an `AttachResponse`."""
         problems = Problems()
-        session: Session | None = None
-        with suppress(DomainError):  # told at last, where the request is well-formed
-            session = find_session(self._sessions, request.session_id, context)
-        last = Writing()
-        if session is not None and not request.base:
-            last = session.recorder.outline.writing
+        found: Session | DomainError
+        try:
+            found = find_session(self._sessions, request.session_id, context)
+        except DomainError as error:
+            found = error  # told last, where the request is well-formed
+        last = None
+        if isinstance(found, Session) and not request.base:
+            last = found.recorder.outline.writing
         with problems:
             sampling_request_id = read_required_id(
                 request.sampling_request_id, "sampling_request_id"
@@ -89,12 +89,13 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         with problems:
             formats = read_formats(request.formats, "formats")
         problems.check()
-        session = session or find_session(self._sessions, request.session_id, context)
-        base = read_base(request.base, "base", session.prompt_key)
-        attachment = session.attach(
+        if isinstance(found, DomainError):
+            raise found
+        base = read_base(request.base, "base", found.prompt_key)
+        attachment = found.attach(
             outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
         )
-        return write_attachment(attachment, session.recorder, formats, session.prompt_key)
+        return write_attachment(attachment, found.recorder, formats, found.prompt_key)
 
 
 def add_recorder(server: grpc.aio.Server, sessions: Sessions) -> None:

@@ -88,17 +88,23 @@ AttachResponse = raw_message(
 
 
 class ReadOutputs(NamedTuple):
-    """The outputs of a request, but for the first ones that are known, and how all were written."""
+    """The outputs of a request, but for the first ones that are known, and how all were written.
+
+    `writing` None: nobody asked.
+    """
 
     known: int
     outputs: list[PromptOutput]
-    writing: Writing
+    writing: Writing | None
 
 
-def read_outputs(data: bytes, path: str, last: Writing) -> ReadOutputs:
-    """The outputs, in order. A prompt repeats those of the last one: they are not read again."""
-    known = last.known(data)
-    end = last.end(known)
+def read_outputs(data: bytes, path: str, last: Writing | None) -> ReadOutputs:
+    """The outputs, in order. A prompt repeats those of the last one: they are not read again.
+
+    `last`: how that one was written; None: these follow a base, and are only read.
+    """
+    known = 0 if last is None else last.known(data)
+    end = 0 if last is None else last.end(known)
     parts = _Outputs.FromString(data[end:]).outputs if end < len(data) else ()
     bounded(range(known + len(parts)), path)
     outputs: list[PromptOutput] = []
@@ -107,7 +113,8 @@ def read_outputs(data: bytes, path: str, last: Writing) -> ReadOutputs:
         with problems:
             outputs.append(_read_output(part, f"{path}[{index}]"))
     problems.check()
-    return ReadOutputs(known, outputs, _written(last.first(known), parts))
+    writing = None if last is None else _written(last.first(known), parts)
+    return ReadOutputs(known, outputs, writing)
 
 
 def _written(start: Writing, parts: Sequence[bytes]) -> Writing:
