@@ -49,7 +49,7 @@ from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import TurnOptions
 from sidecall_server.domain.values import CodeMode, PayloadKind, ToolCall
 from sidecall_server.runtime import verdicts
-from sidecall_server.runtime.ended_calls import EndedCall, kept_bytes
+from sidecall_server.runtime.ended_calls import EndedCall
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session
@@ -152,15 +152,10 @@ class Call:
 
     def durations(self) -> CallDurations:
         """Where the time went so far."""
-        submitted, started, answered = (
-            self.submitted_at,
-            self.handler_started_at,
-            self.handler_ended_at,
-        )
         return CallDurations(
-            None if started is None else started - submitted,
-            None if started is None or answered is None else answered - started,
-            None if self.ended_at is None else self.ended_at - submitted,
+            _between(self.submitted_at, self.handler_started_at),
+            _between(self.handler_started_at, self.handler_ended_at),
+            _between(self.submitted_at, self.ended_at),
         )
 
     def is_of(self, call: ToolCall) -> bool:
@@ -182,7 +177,6 @@ class Call:
             completed.durations,
             completed_data,
             hash(self.dispatch.call),
-            kept_bytes(self.tool_name, completed.outcome, completed_data),
         )
 
     # --- what happens to it -----------------------------------------------------------
@@ -213,7 +207,7 @@ class Call:
             return
         self.handler_started_at = self._session.clock()
         self._session.observer.handler_started(self._session, self)
-        self._feed(_WRITTEN)
+        self._feed(InvocationWritten())
 
     def handler_answered(self, frame: HandlerResult) -> None:
         """The handler's answer; fenced by its token, so it is this invocation's.
@@ -297,7 +291,7 @@ class Call:
                 )
                 timeout = self._session.declared.hook_timeout(HookPoint.PRE_TOOL_USE, view)
         if timeout is None:
-            self._feed(_NOT_HOOKED)
+            self._feed(PreHookAnswered())
         else:
             self._ask(HookPoint.PRE_TOOL_USE, view, timeout)
 
@@ -442,9 +436,6 @@ class Call:
         self.cancel(AbortReason.TIMED_OUT)
 
 
-_NOT_HOOKED = PreHookAnswered()
-_WRITTEN = InvocationWritten()
-
 _CARRY_OUT = {
     Effect.AWAIT_READINESS: Call._await_readiness,
     Effect.ENTER_GATE: Call._enter_gate,
@@ -460,3 +451,9 @@ _CARRY_OUT = {
     Effect.END_TURN: Call._end_turn,
     Effect.COUNT_LATE: Call._count_late,
 }
+
+
+def _between(start: float | None, end: float | None) -> float | None:
+    if start is None or end is None:
+        return None
+    return max(0.0, end - start)

@@ -219,16 +219,17 @@ class Connection:
         self._inbox_bytes -= len(message)
         return self._receive(message)
 
-    def _take_beside_write(self) -> None:
+    def _take_beside_write(self) -> bool:
         """Take one message while a write does not end, if there is room for what it leads to."""
-        if self._inbox and not self._full:
-            self._take_next()
+        if self._writing_since is None or not self._inbox or self._full:
+            return False
+        self._take_next()
+        return True
 
     def _take_overdue(self) -> None:
         """Once in `MAX_INBOX_SECONDS` at most, whoever took what came meanwhile."""
         self._overdue = None
-        if self._writing_since is not None and self._inbox and not self._full:
-            self._take_next()
+        if self._take_beside_write():
             self._overdue = self._loop.call_later(0, self._take_overdue)
 
     @property

@@ -16,13 +16,6 @@ ENDED_CALL_BYTES = 2048
 """What an ended call takes in memory beside its texts, roughly."""
 
 
-def kept_bytes(tool_name: ToolName, outcome: CallOutcome, completed_data: bytes) -> int:
-    """What an ended call keeps in memory, roughly."""
-    result = outcome.result
-    text_bytes = 0 if isinstance(result, Completed) else len(result.message)
-    return ENDED_CALL_BYTES + len(tool_name.flat) + len(completed_data) + text_bytes
-
-
 class EndedCall(Struct, frozen=True):
     """What stays of a call: what was said of it, not what it worked on."""
 
@@ -38,12 +31,21 @@ class EndedCall(Struct, frozen=True):
     """The terminal frame as it went out."""
     fingerprint: int
     """Hash of the call as it was dispatched; another call under its ids has another."""
-    held_bytes: int
-    """What it keeps in memory, roughly."""
 
     @property
     def phase(self) -> Phase:
         return Phase.TERMINAL
+
+    @property
+    def held_bytes(self) -> int:
+        """What it keeps in memory, roughly."""
+        result = self.outcome.result
+        return (
+            ENDED_CALL_BYTES
+            + len(self.tool_name.flat)
+            + len(self.completed_data)
+            + (0 if isinstance(result, Completed) else len(result.message))
+        )
 
     def durations(self) -> CallDurations:
         """Where the time went."""
