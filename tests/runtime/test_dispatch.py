@@ -377,3 +377,16 @@ async def test_a_tool_that_is_taken_away_while_a_call_waits_at_the_gate_is_waite
     await peer.answer("c")
     await peer.send(UpdateTools((tool("second"),), (), None))
     assert peer.invoked() == ["a", "c", "b"]
+
+
+@by_hand
+async def test_a_call_is_found_from_the_moment_it_has_ended() -> None:
+    peer = await Peer(new_sessions()).attach([tool("echo")])
+    await peer.dispatch(call("a"))
+    session, token = peer.session, peer.invocation("a").invocation_token
+    session.handler_answered(HandlerResult(token, text_output(), 10))
+    reference = CallReference("turn", "a")
+    assert not session.open_calls
+    assert session.find_call(reference).phase is Phase.TERMINAL
+    assert [one.reference for one in session.calls()] == [reference]
+    assert session.cancel(CancelTarget(calls=(reference,)))[0].disposition == "already_terminal"

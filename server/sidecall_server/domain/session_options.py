@@ -67,6 +67,16 @@ class SessionOptions(Struct, frozen=True):
         force_setattr(self, "direct_views", tuple(dict.fromkeys(self.direct_views)))
         force_setattr(self, "nested_views", tuple(dict.fromkeys(self.nested_views)))
 
+    def records(self, turn: TurnOptions | None = None) -> bool:
+        """Whether calls of the turn are recorded (J1)."""
+        enabled = turn.recorder_enabled if turn is not None else None
+        return self.recorder_enabled and enabled is not False
+
+    def effective_tool_mode(self, turn: TurnOptions | None = None) -> ToolMode:
+        """The tool mode in effect in the turn (I5)."""
+        asked = turn.tool_mode if turn is not None else None
+        return (self.tool_mode if asked is None else asked).effective
+
 
 class TurnOptions(Struct, frozen=True):
     """What a turn says differently from its session; None: as the session."""

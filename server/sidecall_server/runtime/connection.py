@@ -133,7 +133,12 @@ class Connection:
             self._overdue = self._loop.call_later(MAX_INBOX_SECONDS, self._take_overdue)
 
     async def ready_to_read(self) -> None:
-        """Wait while too much waits to be written: an agent that does not read is not read."""
+        """Wait while too much waits to be written: an agent that does not read is not read.
+
+        A call that is alone is answered before anything else is read.
+        """
+        if self._alone:
+            await asyncio.sleep(0)
         if self._full:
             self._room.clear()
             await self._room.wait()
@@ -340,7 +345,7 @@ class Connection:
             outcome,
             session.last_sequence_received,
             session.outbox.last_sequence + 1,
-            session.tool_mode(),
+            session.options.effective_tool_mode(),
         )
         self._unnumbered.append(
             self._codec.seal(

@@ -39,23 +39,17 @@ from sidecall_server.domain.frames import (
 )
 from sidecall_server.domain.outcome import LifecycleFinish
 from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
-from sidecall_server.domain.recorder import (
-    Attachment,
-    RecordDisposition,
-    Recorder,
-)
+from sidecall_server.domain.recorder import Attachment, RecordDisposition, Recorder
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_events import (
     CallFinished,
-    CallRecorded,
-    CallsAttached,
     CallStarted,
     ExternalContextMarked,
     SessionState,
     StateChanged,
 )
 from sidecall_server.domain.session_options import SessionOptions, TurnOptions
-from sidecall_server.domain.values import ToolCall, ToolMode
+from sidecall_server.domain.values import ToolCall
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.completion import completed_frame
 from sidecall_server.runtime.declared import Declared
@@ -64,6 +58,7 @@ from sidecall_server.runtime.events import EventFanOut, Watcher
 from sidecall_server.runtime.gate import Gates
 from sidecall_server.runtime.invocations import Invocations
 from sidecall_server.runtime.outbox import FrameCodec, Outbox, nobody
+from sidecall_server.runtime.records import Records
 from sidecall_server.runtime.transfers import Transfers
 
 if TYPE_CHECKING:
@@ -95,7 +90,6 @@ class Session:
         self.id = session_id
         self.owner = owner
         self.options = options
-        self._tool_mode = options.tool_mode.effective
         self.resume_token = secrets.token_urlsafe(24)
         self.wall_clock = registry.wall_clock
         self.observer = registry.observer
@@ -107,7 +101,6 @@ class Session:
         self.state = SessionState.OPEN
         self.was_attached = False
         """Whether a stream ever was."""
-        self.recorder = Recorder()
         self.external_context_marked = False
         self.hooks_failed_open = 0
         self.late_results = 0
@@ -117,6 +110,7 @@ class Session:
             capacity=self.limits.max_watcher_events,
             wall_clock=self.wall_clock,
         )
+        self.records = Records(options, self.events, registry)
         self.codec = codec
         self.outbox = Outbox(
             codec,
@@ -154,12 +148,16 @@ class Session:
         self._dispatched = 0
         self._count_is_due = False
         self._counted_bytes = 0
-        self._held_record_bytes = 0
         self._ended_turns: OrderedDict[str, None] = OrderedDict()
         self._ended_turn_bytes = 0
         self._grace_timer: asyncio.TimerHandle | None = None
 
     # --- recorder ---------------------------------------------------------------------
+
+    @property
+    def recorder(self) -> Recorder:
+        """Its recorder, with every call that was taken."""
+        return self.records.recorder
 
     def record_tool_call(
         self, call: ToolCall, turn_options: TurnOptions | None = None
@@ -170,18 +168,7 @@ class Session:
             FailedPrecondition: the session is closed.
         """
         self.require_open()
-        return self._record(call, turn_options)
-
-    def _record(self, call: ToolCall, turn_options: TurnOptions | None) -> RecordDisposition:
-        disposition = RecordDisposition.DISABLED
-        if self._recorder_enabled(turn_options):
-            mode = self.tool_mode(turn_options)
-            disposition = self.recorder.record(
-                call, mode, allowance_bytes=self.registry.record_allowance_bytes
-            )
-            self._count_record_bytes()
-        self.events.emit(CallRecorded.of, call, disposition)
-        return disposition
+        return self.records.record(call, turn_options)
 
     def register_cell(self, cell_id: str, output_call_id: str, turn_id: str = "") -> bool:
         """Point an output to a cell (K1). False: no room, counted.
@@ -208,13 +195,10 @@ class Session:
             DomainError: the session is closed, or the base cannot be used.
         """
         self.require_open()
-        attachment = self.recorder.attach(
+        attachment = self.records.attach(
             outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
         )
-        self._count_record_bytes()
         self.count_bytes()
-        if attachment.attached:
-            self.events.emit(CallsAttached, sampling_request_id, len(attachment.items))
         return attachment
 
     def end_turn(self, turn_id: str) -> int:
@@ -224,15 +208,9 @@ class Session:
             FailedPrecondition: the session is closed.
         """
         self.require_open()
-        self.recorder.end_turn(turn_id)
-        self._count_record_bytes()
+        self.records.end_turn(turn_id)
         self._remember_ended(turn_id)
         return sum(call.reference.turn_id == turn_id for call in self.open_calls.values())
-
-    def tool_mode(self, turn_options: TurnOptions | None = None) -> ToolMode:
-        """The tool mode in effect (I5)."""
-        asked = turn_options.tool_mode if turn_options is not None else None
-        return self._tool_mode if asked is None else asked.effective
 
     # --- calls ------------------------------------------------------------------------
 
@@ -253,7 +231,7 @@ class Session:
             self._dispatched_again(known, frame)
             return
         self._check_dispatch(frame)
-        self._record(call, frame.turn_options)
+        self.records.enter(call, frame.turn_options)
         self._dispatched += 1
         taken = Call(self, frame, reference, self._dispatched)
         self.open_calls[reference] = taken
@@ -445,7 +423,7 @@ class Session:
         self.registry.call_ended()
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
-        self.ended_calls.keep(call.without_work(data))
+        self.ended_calls.keep(call, data)
         self.count_soon()
         self.last_used_at = call.ended_at or self.clock()
 
@@ -483,6 +461,7 @@ class Session:
         Raises:
             ResourceExhausted: too many watchers.
         """
+        self.records.write_out()  # of what was before nobody is told
         watcher = self.events.watch()
         if self.state is SessionState.CLOSED:
             watcher.close()
@@ -534,8 +513,7 @@ class Session:
         self._move_to(SessionState.CLOSED)
         self.events.end()
         self.observer.session_closed(self)
-        self.recorder = Recorder()
-        self._count_record_bytes()
+        self.records.clear()
         self.transfers.clear()
         self.declared.clear()
         self._ended_turns.clear()
@@ -568,15 +546,6 @@ class Session:
         """Nobody comes back to read them."""
         self.outbox.clear()
         self.count_bytes()
-
-    def _recorder_enabled(self, turn_options: TurnOptions | None) -> bool:
-        enabled = turn_options.recorder_enabled if turn_options is not None else None
-        return self.options.recorder_enabled and enabled is not False
-
-    def _count_record_bytes(self) -> None:
-        held = self.recorder.held_bytes
-        self.registry.record_bytes += held - self._held_record_bytes
-        self._held_record_bytes = held
 
     def _dispatched_again(self, known: Call | EndedCall, frame: DispatchCall) -> None:
         if not known.is_of(frame.call):

@@ -109,7 +109,6 @@ class KnownSession(Protocol):
     def late_results(self) -> int: ...
     @property
     def events(self) -> Sized: ...
-    def tool_mode(self) -> ToolMode: ...
 
 
 DEFAULT_OPTIONS: Final = SessionOptions()
@@ -206,7 +205,7 @@ def write_session(session: KnownSession) -> pb.Session:
         session_id=session.id,
         state=_STATES[session.state],
         options=write_session_options(session.options),
-        effective_tool_mode=TOOL_MODE_NUMBERS[session.tool_mode()],
+        effective_tool_mode=TOOL_MODE_NUMBERS[session.options.effective_tool_mode()],
         create_time=write_timestamp(session.created_at),
         open_calls=len(session.open_calls),
         terminal_calls=session.terminal_calls,

@@ -65,7 +65,7 @@ class OtelMetrics(Observer):
         attributes = {
             "gen_ai.operation.name": OPERATION,
             "sidecall.outcome": finished.outcome,
-            "sidecall.tool_mode": session.tool_mode(call.turn_options).value,
+            "sidecall.tool_mode": session.options.effective_tool_mode(call.turn_options).value,
         }
         if finished.error_type:
             attributes["error.type"] = finished.error_type

@@ -114,7 +114,7 @@ class PrometheusMetrics(Observer):
             finished.outcome,
             "true" if finished.success else "false",
             finished.abort_reason,
-            session.tool_mode(call.turn_options).value,
+            session.options.effective_tool_mode(call.turn_options).value,
         ).inc()
         for phase, seconds in asdict(call.durations()).items():
             if seconds is not None:

@@ -49,7 +49,7 @@ class CallTracing(Observer):
             "sidecall.dispatch_order": call.dispatch_order,
             "sidecall.payload.kind": asked.payload.kind.value,
             "sidecall.payload.bytes": call.dispatch.size_bytes,
-            "sidecall.tool_mode": session.tool_mode(call.turn_options).value,
+            "sidecall.tool_mode": session.options.effective_tool_mode(call.turn_options).value,
         }
         if call.cell_id:
             attributes["sidecall.cell.id"] = call.cell_id
