@@ -19,7 +19,8 @@ from sidecall_server.rpc.recorder_servicer import RecorderServicer
 from sidecall_server.rpc.runtime_servicer import RuntimeServicer
 from sidecall_server.rpc.session_servicer import SessionServicer
 from sidecall_server.rpc.status import grpc_status
-from sidecall_server.runtime.connection import PROTOCOL_VERSIONS, Connection
+from sidecall_server.runtime.connection import Connection
+from sidecall_server.runtime.protocol import PROTOCOL_VERSIONS
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.codec import ProtobufCodec
 from sidecall_server.wire.envelope import open_envelope

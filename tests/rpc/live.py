@@ -22,7 +22,7 @@ from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.boundary import ErrorBoundary, receive_limit_bytes
 from sidecall_server.rpc.health import Health
 from sidecall_server.rpc.services import add_services
-from sidecall_server.runtime.connection import PROTOCOL_VERSIONS
+from sidecall_server.runtime.protocol import PROTOCOL_VERSIONS
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.codec import ProtobufCodec
 from sidecall_server.wire.runtime import ServerInfo

@@ -489,7 +489,7 @@ async def test_what_is_read_is_acknowledged_even_when_there_is_nothing_to_say() 
         acknowledged.append(envelope.acknowledged)
         return original(envelope)
 
-    peer.connection._codec.seal = seal  # type: ignore[method-assign]
+    peer.connection._protocol._codec.seal = seal  # type: ignore[method-assign]
     for number in range(40):
         await peer.send(EndTurn(f"turn {number}"))
     assert max(acknowledged) >= 32

@@ -21,9 +21,9 @@ from sidecall_server.domain.frames import (
 from sidecall_server.domain.outline import PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
-from sidecall_server.runtime.connection import MAX_FRAMES_PER_MESSAGE
 from sidecall_server.runtime.ended_calls import EndedCall
 from sidecall_server.runtime.outbox import MAX_BACKLOG
+from sidecall_server.runtime.protocol import MAX_FRAMES_PER_MESSAGE
 
 from tests.runtime.clock import by_hand, settle
 from tests.runtime.peer import Peer, call, hook, new_sessions, text_output, tool

@@ -13,7 +13,7 @@ from sidecall_server.app.version import VERSION
 from sidecall_server.domain.limits import TEXT_LIMITS
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.rpc.services import add_services
-from sidecall_server.runtime.connection import PROTOCOL_VERSIONS
+from sidecall_server.runtime.protocol import PROTOCOL_VERSIONS
 from sidecall_server.runtime.sessions import Sessions
 from sidecall_server.wire.codec import ProtobufCodec
 from sidecall_server.wire.runtime import ServerInfo

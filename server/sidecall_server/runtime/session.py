@@ -62,7 +62,7 @@ from sidecall_server.runtime.records import Records
 from sidecall_server.runtime.transfers import Transfers
 
 if TYPE_CHECKING:
-    from sidecall_server.runtime.connection import Connection
+    from sidecall_server.runtime.protocol import StreamProtocol
     from sidecall_server.runtime.sessions import Sessions
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class Session:
             make_room=registry.make_room,
         )
         self.last_sequence_received = 0
-        self.connection: Connection | None = None
+        self.stream: StreamProtocol | None = None
         self.open_calls: dict[CallReference, Call] = {}
         self.ended_calls = EndedCalls(
             self.limits.max_retained_calls, self.limits.max_retained_bytes
@@ -471,22 +471,22 @@ class Session:
         """Whether the token is this session's; compared in constant time."""
         return hmac.compare_digest(resume_token.encode(), self.resume_token.encode())
 
-    def attached(self, connection: Connection) -> None:
-        """A connection took the session."""
+    def attached(self, stream: StreamProtocol) -> None:
+        """A stream took the session."""
         if self._grace_timer is not None:
             self._grace_timer.cancel()
             self._grace_timer = None
-        self.connection = connection
-        self.outbox.wake = connection.wake
+        self.stream = stream
+        self.outbox.wake = stream.wake
         self.was_attached = True
         self._move_to(SessionState.ATTACHED)
         self.registry.tell_drain(self)
 
-    def connection_lost(self, connection: Connection) -> None:
+    def connection_lost(self, stream: StreamProtocol) -> None:
         """The connection ended without Detach: wait for the agent to come back."""
-        if self.connection is not connection:
+        if self.stream is not stream:
             return
-        self.connection = None
+        self.stream = None
         self.outbox.wake = nobody
         if self.state is SessionState.CLOSED:
             self._forget_frames()
@@ -519,8 +519,8 @@ class Session:
         self._ended_turns.clear()
         self._ended_turn_bytes = 0
         self.registry.session_closed(self)
-        if self.connection is not None:
-            self.connection.end(closed_error(self.id))
+        if self.stream is not None:
+            self.stream.end(closed_error(self.id))
         else:
             self._forget_frames()
         self.count_bytes()

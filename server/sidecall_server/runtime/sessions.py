@@ -219,7 +219,7 @@ class Sessions:
         """
         self._drain_deadline = asyncio.get_running_loop().time() + seconds
         for session in self._sessions.values():
-            if session.connection is not None:
+            if session.stream is not None:
                 self.tell_drain(session)
         while self.calls_in_flight and (left := self._drain_seconds_left()) > 0:
             self._idle.clear()
@@ -229,8 +229,8 @@ class Sessions:
                 break
         for session in list(self._sessions.values()):
             session.cancel(CancelTarget(), AbortReason.DRAINED, wait=False)
-            if session.connection is not None:
-                session.connection.end(
+            if session.stream is not None:
+                session.stream.end(
                     Unavailable("the server shuts down; go to another, or try again later")
                 )
 
