@@ -235,7 +235,8 @@ def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
 
 
 def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effects]:
-    state = replace(state, contexts=event.contexts)
+    if event.contexts:
+        state = replace(state, contexts=event.contexts)
     if event.blocked is not None:
         return _terminal(
             state, ModelFailure(event.blocked), LifecycleFinish.BLOCKED, executed=False
@@ -254,9 +255,9 @@ def _written(state: CallState, event: InvocationWritten) -> tuple[CallState, Eff
 
 
 def _returned(state: CallState, event: HandlerReturned) -> tuple[CallState, Effects]:
-    state = replace(state, success=event.success)
     if event.success and event.post_hook:
-        return replace(state, phase=Phase.POST_HOOK), (Effect.ASK_POST_HOOK,)
+        state = replace(state, phase=Phase.POST_HOOK, success=True)
+        return state, (Effect.ASK_POST_HOOK,)
     return _terminal(state, Completed(event.success), LifecycleFinish.COMPLETED)
 
 

@@ -79,7 +79,7 @@ class Projection:
         """What the log may show (E11)."""
         return telemetry_preview(self._views.log_text)
 
-    @property
+    @once
     def success_for_logging(self) -> bool:
         """Whether the call counts as a success (G1)."""
         return self._views.success_for_logging

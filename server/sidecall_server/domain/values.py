@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -121,35 +121,29 @@ class ToolName(Struct, frozen=True):
 class FunctionPayload(Struct, frozen=True):
     """Arguments as the model wrote them: raw, unparsed, maybe not JSON."""
 
-    arguments: str
+    kind: ClassVar[PayloadKind] = PayloadKind.FUNCTION
 
-    @property
-    def kind(self) -> PayloadKind:
-        return PayloadKind.FUNCTION
+    arguments: str
 
 
 class CustomPayload(Struct, frozen=True):
     """Free-form input."""
 
-    input: str
+    kind: ClassVar[PayloadKind] = PayloadKind.CUSTOM
 
-    @property
-    def kind(self) -> PayloadKind:
-        return PayloadKind.CUSTOM
+    input: str
 
 
 class ToolSearchPayload(Struct, frozen=True):
     """A search among tools; `limit` counts results."""
+
+    kind: ClassVar[PayloadKind] = PayloadKind.TOOL_SEARCH
 
     query: str
     limit: int | None = None
 
     def __post_init__(self) -> None:
         refuse(count_faults("limit", self.limit))
-
-    @property
-    def kind(self) -> PayloadKind:
-        return PayloadKind.TOOL_SEARCH
 
 
 ToolPayload: TypeAlias = FunctionPayload | CustomPayload | ToolSearchPayload
