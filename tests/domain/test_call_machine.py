@@ -56,7 +56,7 @@ DRAINED = CancelRequested(AbortReason.DRAINED, 2.0, wait=False)
 
 EVENTS: dict[type, machine.Event] = {
     ToolReady: ToolReady(),
-    GateEntered: GateEntered(TOOL),
+    GateEntered: GateEntered(TOOL, pre_hook=True),
     PreHookAnswered: PreHookAnswered(),
     InvocationWritten: InvocationWritten(),
     HandlerReturned: HandlerReturned(success=True, post_hook=False),
@@ -79,18 +79,17 @@ def state_in(
     state, _ = begin(call, tool)
     path = {
         Phase.QUEUED: (),
-        Phase.PRE_HOOK: (GateEntered(tool),),
-        Phase.INVOKING: (GateEntered(tool), PreHookAnswered()),
-        Phase.HANDLER: (GateEntered(tool), PreHookAnswered(), InvocationWritten()),
+        Phase.PRE_HOOK: (GateEntered(tool, pre_hook=True),),
+        Phase.INVOKING: (GateEntered(tool),),
+        Phase.HANDLER: (GateEntered(tool), InvocationWritten()),
         Phase.POST_HOOK: (
-            GateEntered(tool),
+            GateEntered(tool, pre_hook=True),
             PreHookAnswered(),
             InvocationWritten(),
             HandlerReturned(success=True, post_hook=True),
         ),
         Phase.TERMINAL: (
             GateEntered(tool),
-            PreHookAnswered(),
             InvocationWritten(),
             HandlerReturned(success=True, post_hook=False),
         ),
@@ -410,6 +409,11 @@ def test_any_other_call_goes_to_the_gate(tool: ToolDeclaration | None) -> None:
 def test_the_tool_is_looked_up_when_the_call_holds_the_gate() -> None:
     state, _ = step(state_in(Phase.QUEUED, TOOL), GateEntered(SHELL))
     assert state.tool is SHELL
+
+
+def test_a_call_of_which_no_hook_is_to_hear_goes_to_its_handler_at_once() -> None:
+    state, effects = step(state_in(Phase.QUEUED), GateEntered(TOOL, pre_hook=False))
+    assert (state.phase, effects) == (Phase.INVOKING, (E.EMIT_STARTED, E.INVOKE))
 
 
 def test_a_rewrite_changes_the_payload_and_nothing_else() -> None:

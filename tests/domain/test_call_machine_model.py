@@ -89,10 +89,10 @@ class CallUnderAnyInterleaving(RuleBasedStateMachine):
     def tool_ready(self) -> None:
         self.feed(ToolReady())
 
-    @rule(gone=st.booleans(), ready=st.booleans())
-    def gate_entered(self, gone: bool, ready: bool) -> None:
+    @rule(gone=st.booleans(), ready=st.booleans(), hook=st.booleans())
+    def gate_entered(self, gone: bool, ready: bool, hook: bool) -> None:
         tool = None if gone or self.tool is None else replace(self.tool, ready=ready)
-        self.feed(GateEntered(tool))
+        self.feed(GateEntered(tool, hook))
 
     @rule(
         answer=st.sampled_from(

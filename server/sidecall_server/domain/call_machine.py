@@ -100,6 +100,8 @@ class GateEntered(Struct, frozen=True):
     """The call holds the gate. `tool` is the declaration at this moment; None: no such tool."""
 
     tool: ToolDeclaration | None
+    pre_hook: bool = False
+    """Hooks are to hear of the call (F4)."""
 
 
 class PreHookAnswered(Struct, frozen=True):
@@ -230,8 +232,11 @@ def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
     if call.payload.kind not in tool.payload_kinds:
         text = payload_mismatch_text(call.tool_name)
         return _fatal(state, text, LifecycleFinish.NONE, executed=False)
-    state = replace(state, phase=Phase.PRE_HOOK, tool=tool)
-    return state, (Effect.EMIT_STARTED, Effect.ASK_PRE_HOOK)
+    if event.pre_hook:
+        state = replace(state, phase=Phase.PRE_HOOK, tool=tool)
+        return state, (Effect.EMIT_STARTED, Effect.ASK_PRE_HOOK)
+    state = replace(state, phase=Phase.INVOKING, tool=tool)
+    return state, (Effect.EMIT_STARTED, Effect.INVOKE)
 
 
 def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effects]:

@@ -17,13 +17,12 @@ from sidecall_server.domain.call_machine import (
     HandlerReturned,
     InvocationWritten,
     Phase,
-    PreHookAnswered,
     TeardownEnded,
     ToolReady,
     begin,
     step,
 )
-from sidecall_server.domain.declarations import HookPoint
+from sidecall_server.domain.declarations import HookPoint, ToolDeclaration
 from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.frames import (
     AbortHandler,
@@ -62,6 +61,7 @@ class Call:
         "_call_timer",
         "_cancel_reason",
         "_hook_timer",
+        "_question",
         "_session",
         "_teardown_timer",
         "cell_id",
@@ -114,6 +114,8 @@ class Call:
         self.hook: InvokeHook | None = None
         """The frame of the hook whose verdict is waited for."""
         self.hook_asked_at = 0.0
+        self._question: tuple[HookView, float] | None = None
+        """What the hooks are to be asked next, and their time in seconds."""
         self.projection: Projection | None = None
         self.feedback: str | None = None
         self.result_bytes = 0
@@ -270,30 +272,19 @@ class Call:
         self._session.gates.enter(self.cell_id, self, exclusive=exclusive, admit=self._admitted)
 
     def _admitted(self) -> None:
-        self._feed(GateEntered(self._session.declared.tools.get(self.tool_name)))
+        tool = self._session.declared.tools.get(self.tool_name)
+        wants_hook = (
+            tool is not None
+            and HookPoint.PRE_TOOL_USE in self._session.declared.hook_points
+            and self._wants(HookPoint.PRE_TOOL_USE, self._pre_hook_view(tool))
+        )
+        self._feed(GateEntered(tool, wants_hook))
 
     def _emit_started(self) -> None:
         self._session.call_started(self)
 
     def _ask_pre_hook(self) -> None:
-        tool = self.state.tool
-        assert tool is not None, "the pre hook comes after the look-up"
-        timeout: float | None = None
-        if HookPoint.PRE_TOOL_USE in self._session.declared.hook_points:
-            seen = pre_tool_use(self.state.call, tool.hook_kind)
-            if seen is not None:
-                view = HookView(
-                    seen.tool_name,
-                    seen.matcher_aliases,
-                    self.dispatch.call.call_id,
-                    seen.tool_input_json,
-                    None,
-                )
-                timeout = self._session.declared.hook_timeout(HookPoint.PRE_TOOL_USE, view)
-        if timeout is None:
-            self._feed(PreHookAnswered())
-        else:
-            self._ask(HookPoint.PRE_TOOL_USE, view, timeout)
+        self._ask(HookPoint.PRE_TOOL_USE)
 
     def _invoke(self) -> None:
         self.invocation = InvokeHandler(
@@ -309,11 +300,7 @@ class Call:
         self._session.outbox.withdraw(self.invocation)
 
     def _ask_post_hook(self) -> None:
-        view = self._post_hook_view()
-        assert view is not None, "the post hook was found wanted"
-        timeout = self._session.declared.hook_timeout(HookPoint.POST_TOOL_USE, view)
-        assert timeout is not None, "the post hook was found wanted"
-        self._ask(HookPoint.POST_TOOL_USE, view, timeout)
+        self._ask(HookPoint.POST_TOOL_USE)
 
     def _abort_work(self) -> None:
         work = self.hook or self.invocation
@@ -377,27 +364,41 @@ class Call:
 
     def _returned(self, output: ToolOutput) -> HandlerReturned:
         projection = Projection(self.state.call, output)
-        wants_hook = False
-        success = projection.success_for_logging
+        success, wants_hook = projection.success_for_logging, False
         if self.phase is Phase.HANDLER:
             self.projection = projection
             if projection.contains_external_context:
                 self._session.mark_external_context(self)
-            declared = self._session.declared
-            if success and HookPoint.POST_TOOL_USE in declared.hook_points:
-                view = self._post_hook_view()
-                wants_hook = view is not None and (
-                    declared.hook_timeout(HookPoint.POST_TOOL_USE, view) is not None
-                )
+            wants_hook = (
+                success
+                and HookPoint.POST_TOOL_USE in self._session.declared.hook_points
+                and self._wants(HookPoint.POST_TOOL_USE, self._post_hook_view(projection))
+            )
         return HandlerReturned(success, wants_hook)
 
-    def _post_hook_view(self) -> HookView | None:
-        tool, projection = self.state.tool, self.projection
-        if tool is None or projection is None:
+    def _pre_hook_view(self, tool: ToolDeclaration) -> HookView | None:
+        """What the pre hooks hear (F4); None: nothing."""
+        seen = pre_tool_use(self.state.call, tool.hook_kind)
+        if seen is None:
             return None
-        return verdicts.post_hook_view(projection, tool.hook_kind)
+        call_id = self.dispatch.call.call_id
+        return HookView(seen.tool_name, seen.matcher_aliases, call_id, seen.tool_input_json, None)
 
-    def _ask(self, point: HookPoint, view: HookView, timeout: float) -> None:
+    def _post_hook_view(self, projection: Projection) -> HookView | None:
+        """What the post hooks hear (C5, F5); None: nothing."""
+        tool = self.state.tool
+        return None if tool is None else verdicts.post_hook_view(projection, tool.hook_kind)
+
+    def _wants(self, point: HookPoint, view: HookView | None) -> bool:
+        """Whether hooks are to be asked this; then it is kept for `_ask`."""
+        timeout = None if view is None else self._session.declared.hook_timeout(point, view)
+        self._question = None if view is None or timeout is None else (view, timeout)
+        return self._question is not None
+
+    def _ask(self, point: HookPoint) -> None:
+        assert self._question is not None, "the hook was found wanted"
+        view, timeout = self._question
+        self._question = None
         token = self._session.invocations.of_hook(self)
         self.hook = InvokeHook(token, self.reference, point, view, timeout)
         self.hook_asked_at = self._session.clock()
