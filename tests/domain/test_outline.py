@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecall_server.domain.errors import FailedPrecondition, InvalidArgument, Reason
 from sidecall_server.domain.limits import MAX_LIST_ITEMS
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline, Prompt, PromptBase, PromptOutput
 from sidecall_server.domain.values import PayloadKind
 
 OUTPUTS = st.lists(
@@ -34,14 +34,14 @@ def test_a_change_gives_what_the_whole_gives(
         kept = min(kept, len(held))
         held = held[:kept] + more
         if as_change and outline.prompt:
-            outline.take(more, PromptBase(outline.prompt, kept))
+            outline.take(Prompt(more, PromptBase(outline.prompt, kept)))
         else:
-            outline.take(held, None)
+            outline.take(Prompt(held))
         assert [outline[index] for index in range(len(outline))] == held
         for call_ids in ({"a"}, {"b"}, {"a", "b", "c"}):
             assert outline.positions_of(call_ids) == positions(held, call_ids)
         fresh = Outline()
-        fresh.take(held, None)
+        fresh.take(Prompt(held))
         assert outline.held_bytes == fresh.held_bytes
 
 
@@ -49,43 +49,43 @@ def test_a_change_gives_what_the_whole_gives(
 def test_only_the_last_prompt_is_a_base(prompt: int) -> None:
     outline = Outline()
     if prompt:
-        outline.take([PromptOutput(PayloadKind.FUNCTION, "a")], None)
-        outline.take([PromptOutput(PayloadKind.FUNCTION, "b")], None)
+        outline.take(Prompt([PromptOutput(PayloadKind.FUNCTION, "a")]))
+        outline.take(Prompt([PromptOutput(PayloadKind.FUNCTION, "b")]))
     with pytest.raises(FailedPrecondition) as refused:
-        outline.take([], PromptBase(prompt, 0))
+        outline.take(Prompt([], PromptBase(prompt, 0)))
     assert refused.value.reason is Reason.PROMPT_BASE_MISMATCH
     assert len(outline) == bool(prompt)
 
 
 def test_no_more_is_kept_than_there_is() -> None:
     outline = Outline()
-    outline.take([PromptOutput(PayloadKind.FUNCTION, "a")], None)
+    outline.take(Prompt([PromptOutput(PayloadKind.FUNCTION, "a")]))
     with pytest.raises(InvalidArgument):
-        outline.take([], PromptBase(1, 2))
+        outline.take(Prompt([], PromptBase(1, 2)))
 
 
 def test_a_prompt_that_is_told_again_is_the_same() -> None:
     outline, output = Outline(), PromptOutput(PayloadKind.FUNCTION, "a")
-    outline.take([output], None)
-    outline.take([output], None)
-    outline.take([], PromptBase(1, 1))
+    outline.take(Prompt([output]))
+    outline.take(Prompt([output]))
+    outline.take(Prompt([], PromptBase(1, 1)))
     assert (len(outline), outline.prompt) == (1, 1)
-    outline.take([output], PromptBase(1, 1))
+    outline.take(Prompt([output], PromptBase(1, 1)))
     assert (len(outline), outline.prompt) == (2, 2)
 
 
 def test_a_prompt_cannot_grow_without_bound() -> None:
     outline, output = Outline(), PromptOutput(PayloadKind.FUNCTION, "a")
-    outline.take([output] * MAX_LIST_ITEMS, None)
+    outline.take(Prompt([output] * MAX_LIST_ITEMS))
     with pytest.raises(InvalidArgument):
-        outline.take([output], PromptBase(1, MAX_LIST_ITEMS))
-    outline.take([output], PromptBase(1, MAX_LIST_ITEMS - 1))
+        outline.take(Prompt([output], PromptBase(1, MAX_LIST_ITEMS)))
+    outline.take(Prompt([output], PromptBase(1, MAX_LIST_ITEMS - 1)))
 
 
 def test_what_left_the_prompt_is_forgotten() -> None:
     outline = Outline()
-    outline.take([PromptOutput(PayloadKind.FUNCTION, f"{number}") for number in range(100)], None)
+    outline.take(Prompt([PromptOutput(PayloadKind.FUNCTION, f"{number}") for number in range(100)]))
     assert outline.positions_of(["7"]) == [7]
-    outline.take([], None)
+    outline.take(Prompt([]))
     assert outline.positions_of(["7"]) == []
     assert (outline.held_bytes, len(outline._positions)) == (0, 0)

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.executed_call import Truncation
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES, MAX_RETRY_CACHES
-from sidecall_server.domain.outline import PromptOutput
+from sidecall_server.domain.outline import Prompt, PromptOutput
 from sidecall_server.domain.recorder import (
     Attachment,
     RecordDisposition,
@@ -65,7 +65,7 @@ def _attach(
     recorder: Recorder, *outputs: PromptOutput | str, request: str = "r", turn: str = ""
 ) -> Attachment:
     prompt = [_output(output) if isinstance(output, str) else output for output in outputs]
-    return recorder.attach(prompt, request, turn)
+    return recorder.attach(Prompt(prompt), request, turn)
 
 
 def _texts(attachment: Attachment) -> dict[int, str]:
@@ -108,7 +108,7 @@ def _answer(recorder: Recorder, operation: vectors.Json) -> vectors.Json | None:
             recorder.register_cell(one["cell_id"], one["output_call_id"])
         return None
     indexes, outputs = _split(vectors.prompt_outputs(operation["items"]))
-    attachment = recorder.attach(outputs, operation["cache"])
+    attachment = recorder.attach(Prompt(outputs), operation["cache"])
     return {
         "attached": attachment.attached,
         "items": [

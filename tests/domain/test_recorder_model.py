@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from sidecall_server.domain.budget import BoundedItem, bound
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES
-from sidecall_server.domain.outline import PromptBase, PromptOutput
+from sidecall_server.domain.outline import Prompt, PromptBase, PromptOutput
 from sidecall_server.domain.recorder import RecordDisposition, Recorder
 from sidecall_server.domain.values import (
     CodeMode,
@@ -389,9 +389,9 @@ class RecorderMachine(RuleBasedStateMachine):
         for _ in range(tries):
             if 0 < kept <= len(self.prompt) and self.prompt[:kept] == outputs[:kept]:
                 base = PromptBase(self.prompt_number, kept)
-                attachment = self.recorder.attach(outputs[kept:], request, turn, base=base)
+                attachment = self.recorder.attach(Prompt(outputs[kept:], base), request, turn)
             else:
-                attachment = self.recorder.attach(outputs, request, turn)
+                attachment = self.recorder.attach(Prompt(outputs), request, turn)
             self.prompt, self.prompt_number = outputs, attachment.prompt
             items = [
                 (item.output_index, item.calls, item.metadata_bytes) for item in attachment.items

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline, Prompt, PromptBase, PromptOutput
 from sidecall_server.domain.recorder import (
     MAX_WRITTEN_FACTOR,
     Recorder,
@@ -97,11 +97,11 @@ class _Pair:
         self.prompt = self.prompt[:kept] + more
         if on_base and self.number:
             base = PromptBase(self.number, kept)
-            answer = self.recorder.attach(more, request, base=base)
-            expected = self.plain.attach(more, request, base=base)
+            answer = self.recorder.attach(Prompt(more, base), request)
+            expected = self.plain.attach(Prompt(more, base), request)
         else:
-            answer = self.recorder.attach(self.prompt, request)
-            expected = self.plain.attach(self.prompt, request)
+            answer = self.recorder.attach(Prompt(self.prompt), request)
+            expected = self.plain.attach(Prompt(self.prompt), request)
         assert answer == expected
         self.number = answer.prompt
 
@@ -177,16 +177,16 @@ def test_only_what_is_new_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None
     prompt = [PromptOutput(PayloadKind.FUNCTION, f"call_{number}") for number in range(100)]
     for number in range(0, 100, 10):
         pair.record(f"call_{number}", "")
-    first = pair.recorder.attach(prompt, "1").items
+    first = pair.recorder.attach(Prompt(prompt), "1").items
     looked_at.clear()
 
-    second = pair.recorder.attach(prompt, "2").items
+    second = pair.recorder.attach(Prompt(prompt), "2").items
     assert (second is first, looked_at) == (True, [])
 
     pair.record("call_55", "")
     pair.record("late", "")
     late = PromptOutput(PayloadKind.FUNCTION, "late")
-    third = pair.recorder.attach([*prompt, late], "3").items
+    third = pair.recorder.attach(Prompt([*prompt, late]), "3").items
     assert looked_at == [100, 55]
     assert [item.output_index for item in third] == [0, 10, 20, 30, 40, 50, 55, 60, 70, 80, 90, 100]
     assert [item for item in third if any(item is one for one in first)] == list(first)
@@ -196,8 +196,8 @@ def test_what_is_kept_for_the_next_prompt_is_counted() -> None:
     pair, prompt = _Pair(), [PromptOutput(PayloadKind.FUNCTION, "a")]
     pair.record("a", "")
     recorder = pair.recorder
-    [item] = recorder.attach(prompt, "1").items
+    [item] = recorder.attach(Prompt(prompt), "1").items
     written_bytes = MAX_WRITTEN_FACTOR * item.metadata_bytes
     assert recorder.prompt_bytes == recorder.outline.held_bytes + written_bytes
-    recorder.attach([], "2")
+    recorder.attach(Prompt([]), "2")
     assert recorder.prompt_bytes == 0

@@ -25,7 +25,7 @@ from sidecall_server.domain.outcome import (
     LifecycleFinish,
     ModelFailure,
 )
-from sidecall_server.domain.outline import PromptOutput
+from sidecall_server.domain.outline import Prompt, PromptOutput
 from sidecall_server.domain.session_options import SessionOptions, ToolModeOptions, TurnOptions
 from sidecall_server.domain.values import (
     CustomPayload,
@@ -43,7 +43,7 @@ from tests.runtime.peer import Peer, call, hook, new_sessions, text_output, tool
 def recorded(peer: Peer, *call_ids: str, turn: str = "turn") -> list[int]:
     """Which of these calls have a record."""
     outputs = [PromptOutput(PayloadKind.FUNCTION, call_id, turn, None) for call_id in call_ids]
-    return [item.output_index for item in peer.session.attach(outputs, "sample").items]
+    return [item.output_index for item in peer.session.attach(Prompt(outputs), "sample").items]
 
 
 @by_hand

@@ -6,7 +6,7 @@ import asyncio
 
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.frames import Block, FatalError, RespondToModel
-from sidecall_server.domain.outline import PromptOutput
+from sidecall_server.domain.outline import Prompt, PromptOutput
 from sidecall_server.domain.session_events import (
     CallFinished,
     CallRecorded,
@@ -70,7 +70,7 @@ async def test_attachments_and_states_are_told() -> None:
     peer = await Peer(new_sessions()).attach([ECHO])
     watcher = peer.session.watch()
     await peer.dispatch(call("a"))
-    peer.session.attach([PromptOutput(PayloadKind.FUNCTION, "a", "turn", None)], "sample")
+    peer.session.attach(Prompt([PromptOutput(PayloadKind.FUNCTION, "a", "turn", None)]), "sample")
     await peer.lose()
     kinds = [type(event) for event in await seen(watcher)]
     assert kinds == [CallRecorded, CallStarted, CallsAttached, StateChanged]

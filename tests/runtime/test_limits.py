@@ -18,7 +18,7 @@ from sidecall_server.domain.frames import (
     Heartbeat,
     UpdateTools,
 )
-from sidecall_server.domain.outline import PromptOutput
+from sidecall_server.domain.outline import Prompt, PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
 from sidecall_server.runtime.ended_calls import EndedCall
@@ -121,8 +121,12 @@ async def test_records_beyond_the_bytes_of_all_sessions_keep_name_and_size() -> 
     large = FunctionPayload('{"x":"' + "x" * 2000 + '"}')
     await peer.dispatch(call("a", payload=large))
     await other.dispatch(call("a", payload=large), call("b"))
-    kept = [item.executed_tool_calls_json for item in peer.session.attach(outputs, "s").items]
-    marked = [item.executed_tool_calls_json for item in other.session.attach(outputs, "s").items]
+    kept = [
+        item.executed_tool_calls_json for item in peer.session.attach(Prompt(outputs), "s").items
+    ]
+    marked = [
+        item.executed_tool_calls_json for item in other.session.attach(Prompt(outputs), "s").items
+    ]
     assert b"xxx" in kept[0]
     assert b'"original_bytes":2008,"max_bytes":0' in marked[0]
     assert sessions.record_bytes <= 3000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecall_server.domain.errors import DomainError
 from sidecall_server.domain.frames import DispatchCall, EndTurn
-from sidecall_server.domain.outline import PromptOutput
+from sidecall_server.domain.outline import Prompt, PromptOutput
 from sidecall_server.domain.recorder import RecordDisposition
 from sidecall_server.domain.session_events import CallRecorded, CallStarted, StateChanged
 from sidecall_server.domain.session_options import SessionOptions, TurnOptions
@@ -56,7 +56,7 @@ async def test_the_agent_is_asked_before_the_record_is_written() -> None:
 async def test_a_turn_that_ends_with_the_message_takes_its_records_along() -> None:
     peer = await Peer(new_sessions()).attach([ECHO])
     await peer.send(dispatch("a"), EndTurn("turn"))
-    peer.session.attach([], "sample")
+    peer.session.attach(Prompt([]), "sample")
     assert peer.session.recorder.losses.ended_turn_dropped == 1
 
 
@@ -123,7 +123,7 @@ def _attaches(request: str, turn: str, names: list[str]) -> Step:
 
 
 def _said(session: Session, outputs: list[PromptOutput], request: str, turn: str) -> object:
-    attachment = session.attach(outputs, request, turn)
+    attachment = session.attach(Prompt(outputs), request, turn)
     return [(item.output_index, item.executed_tool_calls_json) for item in attachment.items]
 
 

@@ -12,7 +12,7 @@ from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_LIST_ITEMS, MAX_UINT64
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
+from sidecall_server.domain.outline import Outline, Prompt, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import (
     MAX_WRITTEN_FACTOR,
     AttachedItem,
@@ -47,15 +47,14 @@ def written(parts: Sequence[bytes]) -> bytes:
     return b"".join(map(field, parts))
 
 
-def read(messages: Sequence[pb.PromptOutput]) -> list[PromptOutput]:
+def read(messages: Sequence[pb.PromptOutput]) -> Sequence[PromptOutput]:
     request = pb.AttachExecutedToolCallsRequest(outputs=messages).SerializeToString()
     return read_outputs(read_attach_request(request).outputs, "outputs", Writing()).outputs
 
 
 def tell(outline: Outline, data: bytes) -> list[PromptOutput]:
     """Read a whole prompt, and let it be the last one."""
-    known, outputs, writing = read_outputs(data, "outputs", outline.writing)
-    outline.take(outputs, None, writing, known)
+    outline.take(read_outputs(data, "outputs", outline.writing))
     return [outline[index] for index in range(len(outline))]
 
 
@@ -165,8 +164,8 @@ _FIELDS = st.lists(
 
 def _outcome(data: bytes, last: Outline) -> object:
     try:
-        known, outputs, _ = read_outputs(data, "outputs", last.writing)
-        return [last[index] for index in range(known)] + outputs
+        prompt = read_outputs(data, "outputs", last.writing)
+        return [*(last[index] for index in range(prompt.known)), *prompt.outputs]
     except InvalidArgument as refusal:
         return refusal.violations, refusal.reason, str(refusal)
 
@@ -191,10 +190,10 @@ def test_a_base_cuts_what_is_known_of_the_last_prompt() -> None:
     parts = [pb.PromptOutput(kind=_CUSTOM, call_id=name).SerializeToString() for name in "abc"]
     tell(outline, written(parts))
     whole = outline.writing
-    outline.take([], PromptBase(1, 3))
+    outline.take(Prompt([], PromptBase(1, 3)))
     assert outline.writing is whole
     other = read_outputs(written(parts[2:]), "outputs", Writing()).outputs
-    outline.take(other, PromptBase(1, 1))
+    outline.take(Prompt(other, PromptBase(1, 1)))
     assert outline.writing.data == written(parts[:1]), "the rest was told after a base"
     assert [output.call_id for output in tell(outline, written(parts))] == ["a", "b", "c"]
 
@@ -204,7 +203,7 @@ def test_how_a_prompt_was_written_is_counted() -> None:
     part = pb.PromptOutput(kind=_CUSTOM, call_id="a").SerializeToString()
     outputs = tell(outline, written([part] * 100))
     plain = Outline()
-    plain.take(outputs, None)
+    plain.take(Prompt(outputs))
     assert outline.held_bytes - plain.held_bytes == 100 * (len(field(part)) + 8)
     tell(outline, b"")
     assert outline.held_bytes == 0

@@ -71,6 +71,18 @@ class Writing(NamedTuple):
         return Writing(self.data[: self.end(count)], self.ends[:count])
 
 
+class Prompt(NamedTuple):
+    """A prompt as it is told: as a whole, or what comes after a base."""
+
+    outputs: Sequence[PromptOutput]
+    """In order, without those that are known."""
+    base: PromptBase | None = None
+    known: int = 0
+    """How many first outputs of a whole prompt are those of the last one, by how it was written."""
+    writing: Writing | None = None
+    """How a whole prompt was written; None: not told."""
+
+
 class Outline:
     """The outputs of one prompt after the other; prompts that differ have numbers, from 1."""
 
@@ -99,26 +111,18 @@ class Outline:
         """The outputs after the first ones."""
         return self._outputs[count:]
 
-    def take(
-        self,
-        outputs: Sequence[PromptOutput],
-        base: PromptBase | None,
-        writing: Writing | None = None,
-        known: int = 0,
-    ) -> int:
-        """Take the next prompt: with a base only what comes after it, else as a whole.
-
-        `writing`: how a whole prompt was written; `known`: how many of its first outputs were
-        recognised by that, and are not told again. Returns how many of the first outputs stayed.
+    def take(self, prompt: Prompt) -> int:
+        """Take the next prompt. Returns how many of the first outputs stayed.
 
         Raises:
             FailedPrecondition: the base is not the prompt that is held (PROMPT_BASE_MISMATCH).
             InvalidArgument: it has not as many outputs, or the prompt would have too many.
         """
+        outputs, base = prompt.outputs, prompt.base
         if base is None:
-            alike = _common_start(self._outputs[known:], outputs)
-            kept, outputs = known + alike, outputs[alike:]
-            self.writing = writing or Writing()
+            alike = _common_start(self._outputs[prompt.known :], outputs)
+            kept, outputs = prompt.known + alike, outputs[alike:]
+            self.writing = prompt.writing or Writing()
         else:
             self._check(base)
             kept = base.kept_outputs

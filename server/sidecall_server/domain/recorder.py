@@ -7,7 +7,6 @@ whatever is refused, cut or dropped is counted by its cause (S4). Not thread-saf
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
@@ -33,7 +32,7 @@ from sidecall_server.domain.limits import (
     MAX_EXECUTED_CALL_BYTES,
     MAX_NESTED_CALLS,
 )
-from sidecall_server.domain.outline import Outline, PromptBase, PromptOutput, Writing
+from sidecall_server.domain.outline import Outline, Prompt, PromptOutput
 from sidecall_server.domain.recorder_tables import (
     AttachedCalls,
     Cells,
@@ -225,26 +224,16 @@ class Recorder:
             self._cells.end_turn(turn_id)
             self._attached.end_turn(turn_id)
 
-    def attach(
-        self,
-        outputs: Sequence[PromptOutput],
-        sampling_request_id: str,
-        turn_id: str = "",
-        *,
-        base: PromptBase | None = None,
-        writing: Writing | None = None,
-        known: int = 0,
-    ) -> Attachment:
+    def attach(self, prompt: Prompt, sampling_request_id: str, turn_id: str = "") -> Attachment:
         """Attach records to the outputs of a prompt (L).
 
         Call it for each try of each sampling request; a retry gets the same records (S1).
-        `turn_id` is the turn the sampling request belongs to; empty: not known. With a `base`
-        only the outputs after it are told; `writing` and `known` as `Outline.take` has them.
+        `turn_id` is the turn the sampling request belongs to; empty: not known.
 
         Raises:
             DomainError: the base cannot be used; nothing has changed.
         """
-        kept_outputs = self.outline.take(outputs, base, writing, known)
+        kept_outputs = self.outline.take(prompt)
         if sampling_request_id != self._emptied_by:
             self._emptied.clear()
             self._emptied_by = sampling_request_id

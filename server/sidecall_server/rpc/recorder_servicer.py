@@ -83,7 +83,7 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
                 request.sampling_request_id, "sampling_request_id"
             )
         with problems:
-            known, outputs, writing = read_outputs(request.outputs, "outputs", last)
+            prompt = read_outputs(request.outputs, "outputs", last)
         with problems:
             turn_id = read_id(request.turn_id, "turn_id")
         with problems:
@@ -91,10 +91,8 @@ class RecorderServicer(recorder_service_pb2_grpc.RecorderServiceServicer):
         problems.check()
         if isinstance(found, DomainError):
             raise found
-        base = read_base(request.base, "base", found.prompt_key)
-        attachment = found.attach(
-            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
-        )
+        prompt = prompt._replace(base=read_base(request.base, "base", found.prompt_key))
+        attachment = found.attach(prompt, sampling_request_id, turn_id)
         return write_attachment(attachment, found.recorder, formats, found.prompt_key)
 
 

@@ -10,10 +10,9 @@ order, and where somebody watches each record is written, and told, at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
+from sidecall_server.domain.outline import Prompt
 from sidecall_server.domain.recorder import Attachment, RecordDisposition, Recorder
 from sidecall_server.domain.session_events import CallRecorded, CallsAttached
 from sidecall_server.domain.session_options import SessionOptions, TurnOptions
@@ -58,20 +57,9 @@ class Records:
         while self._entered:
             self._record(*self._entered.popleft())
 
-    def attach(
-        self,
-        outputs: Sequence[PromptOutput],
-        sampling_request_id: str,
-        turn_id: str,
-        *,
-        base: PromptBase | None,
-        writing: Writing | None,
-        known: int,
-    ) -> Attachment:
+    def attach(self, prompt: Prompt, sampling_request_id: str, turn_id: str) -> Attachment:
         """As `Recorder.attach`; tells who watches."""
-        attachment = self.recorder.attach(
-            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
-        )
+        attachment = self.recorder.attach(prompt, sampling_request_id, turn_id)
         self._count()
         if attachment.attached:
             self._events.emit(CallsAttached, sampling_request_id, len(attachment.items))

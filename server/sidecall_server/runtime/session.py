@@ -7,7 +7,7 @@ import hmac
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ from sidecall_server.domain.frames import (
     UpdateTools,
 )
 from sidecall_server.domain.outcome import LifecycleFinish
-from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
+from sidecall_server.domain.outline import Prompt
 from sidecall_server.domain.recorder import Attachment, RecordDisposition, Recorder
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_events import (
@@ -179,25 +179,14 @@ class Session:
         self.require_open()
         return self.recorder.register_cell(cell_id, output_call_id, turn_id)
 
-    def attach(
-        self,
-        outputs: Sequence[PromptOutput],
-        sampling_request_id: str,
-        turn_id: str = "",
-        *,
-        base: PromptBase | None = None,
-        writing: Writing | None = None,
-        known: int = 0,
-    ) -> Attachment:
+    def attach(self, prompt: Prompt, sampling_request_id: str, turn_id: str = "") -> Attachment:
         """Attach records to a prompt's outputs (L).
 
         Raises:
             DomainError: the session is closed, or the base cannot be used.
         """
         self.require_open()
-        attachment = self.records.attach(
-            outputs, sampling_request_id, turn_id, base=base, writing=writing, known=known
-        )
+        attachment = self.records.attach(prompt, sampling_request_id, turn_id)
         self.count_bytes()
         return attachment
 

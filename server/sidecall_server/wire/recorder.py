@@ -12,7 +12,7 @@ from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.limits import TEXT_LIMITS
-from sidecall_server.domain.outline import PromptBase, PromptOutput, Writing
+from sidecall_server.domain.outline import Prompt, PromptBase, PromptOutput, Writing
 from sidecall_server.domain.recorder import AttachedItem, Attachment
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.raw_message import BOOL, BYTES, INT32, MANY, ONE, STRING, raw_message
@@ -87,18 +87,7 @@ AttachResponse = raw_message(
 """The answer, its outputs and sizes as bytes."""
 
 
-class ReadOutputs(NamedTuple):
-    """The outputs of a request, but for the first ones that are known, and how all were written.
-
-    `writing` None: nobody asked.
-    """
-
-    known: int
-    outputs: list[PromptOutput]
-    writing: Writing | None
-
-
-def read_outputs(data: bytes, path: str, last: Writing | None) -> ReadOutputs:
+def read_outputs(data: bytes, path: str, last: Writing | None) -> Prompt:
     """The outputs, in order. A prompt repeats those of the last one: they are not read again.
 
     `last`: how that one was written; None: these follow a base, and are only read.
@@ -114,7 +103,7 @@ def read_outputs(data: bytes, path: str, last: Writing | None) -> ReadOutputs:
             outputs.append(_read_output(part, f"{path}[{index}]"))
     problems.check()
     writing = None if last is None else _written(last.first(known), parts)
-    return ReadOutputs(known, outputs, writing)
+    return Prompt(outputs, known=known, writing=writing)
 
 
 def _written(start: Writing, parts: Sequence[bytes]) -> Writing:
