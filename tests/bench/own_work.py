@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_options import SessionOptions
@@ -25,47 +25,64 @@ SLEEP_SECONDS: Final = 0.0002
 """Before each message, in the second figure: about what an agent takes between two of them."""
 
 
-def own_work(cycle: Cycle, rounds: int) -> tuple[Figure, Figure]:
-    """Microseconds a call, of one at a time: one message after the other, and after sleep.
+class OwnWork(NamedTuple):
+    """Microseconds a call, of one at a time."""
 
-    A process that slept finds the processor's caches and branch predictors cold.
-    """
-    busy, awoken = [], []
+    busy: Figure
+    """One message after the other."""
+    awoken: Figure
+    """Each message after sleep: caches and branch predictors are cold."""
+    answering: Figure
+    """Of that, what lies between a message and the writing of its answer."""
+
+
+class _Spent(NamedTuple):
+    whole: float
+    answering: float
+
+
+def own_work(cycle: Cycle, rounds: int) -> OwnWork:
+    """What a call costs, busy and after sleep."""
+    busy, awoken = list[_Spent](), list[_Spent]()
     for _ in range(rounds):
         busy.append(asyncio.run(_round(cycle, lambda: None)))
         awoken.append(asyncio.run(_round(cycle, lambda: time.sleep(SLEEP_SECONDS))))
-    return Figure.of(busy, Basis.TIME), Figure.of(awoken, Basis.TIME)
+    figures = ([one.whole for one in busy], *zip(*awoken, strict=True))
+    return OwnWork(*(Figure.of(values, Basis.TIME) for values in figures))
 
 
-async def _round(cycle: Cycle, pause: Callable[[], None]) -> float:
+async def _round(cycle: Cycle, pause: Callable[[], None]) -> _Spent:
     limits = RuntimeLimits()
     sessions = Sessions(limits, ProtobufCodec(limits, "bench", SessionOptions()))
     connection = Connection(
         sessions, "", sessions.codec, abandon=lambda: None, gather_turns=GATHER_TURNS
     )
-    written: asyncio.Queue[bytes] = asyncio.Queue()
-    serving = asyncio.create_task(connection.serve(written.put))
+    written: asyncio.Queue[tuple[bytes, float]] = asyncio.Queue()
+
+    async def write(message: bytes) -> None:
+        written.put_nowait((message, time.thread_time()))
+
+    serving = asyncio.create_task(connection.serve(write))
+    whole = answering = 0.0
 
     async def answer(message: bytes) -> bytes:
+        nonlocal whole, answering
+        pause()
+        began = time.thread_time()
         connection.put(message)
-        return await written.get()
+        answered, written_at = await written.get()
+        whole += time.thread_time() - began
+        answering += written_at - began
+        return answered
 
     await answer(hello())
     dispatches, results = Dispatches(cycle.arguments_bytes), Results(cycle.output_bytes)
-    seconds = 0.0
+    whole = answering = 0.0
     for number in range(CALLS):
-        dispatch = seal(2 * number + 1, 2 * number, dispatches.next())
-        pause()
-        began = time.thread_time()
-        invoked = await answer(dispatch)
-        seconds += time.thread_time() - began
+        invoked = await answer(seal(2 * number + 1, 2 * number, dispatches.next()))
         ((_, token),) = frames_of(invoked)
-        result = seal(2 * number + 2, 2 * number + 1, [results.of(token)])
-        pause()
-        began = time.thread_time()
-        await answer(result)
-        seconds += time.thread_time() - began
+        await answer(seal(2 * number + 2, 2 * number + 1, [results.of(token)]))
     connection.hung_up()
     await serving
     connection.closed()
-    return seconds / CALLS * 1e6
+    return _Spent(whole / CALLS * 1e6, answering / CALLS * 1e6)
