@@ -129,29 +129,6 @@ async def test_a_call_that_is_alone_is_not_held_up() -> None:
 
 
 @by_hand
-async def test_a_call_that_is_alone_is_answered_before_anything_else_is_read() -> None:
-    peer = await Peer(new_sessions()).attach([ECHO])
-    happened: list[str] = []
-
-    async def write(message: bytes) -> None:
-        happened.append("answered")
-
-    async def read() -> None:
-        await peer.connection.ready_to_read()
-        happened.append("read")
-
-    await peer.stop_reading()
-    serving = asyncio.create_task(peer.connection.serve(write))
-    await settle()
-    happened.clear()
-    peer.sequence += 1
-    peer.raw(peer.sequence, dispatch("a"))
-    await read()
-    assert happened == ["answered", "read"]
-    serving.cancel()
-
-
-@by_hand
 async def test_others_get_their_turn_between_large_messages() -> None:
     stream = await Stream.of(new_sessions())
     turns: list[int] = []

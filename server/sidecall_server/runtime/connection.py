@@ -83,12 +83,7 @@ class Connection:
             self._overdue = self._loop.call_later(MAX_INBOX_SECONDS, self._take_overdue)
 
     async def ready_to_read(self) -> None:
-        """Wait while too much waits to be written: an agent that does not read is not read.
-
-        A call that is alone is answered before anything else is read.
-        """
-        if self._protocol.alone:
-            await asyncio.sleep(0)
+        """Wait while too much waits to be written: an agent that does not read is not read."""
         if self._protocol.full:
             self._room.clear()
             await self._room.wait()
