@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ from sidecall.v1 import tool_output_pb2 as output_pb
 
 from tests.bench import __main__ as command_line
 from tests.bench import plots
+from tests.bench.against import Ratio, against
+from tests.bench.against import main as against_command
 from tests.bench.attach import RECORDS, Attach
 from tests.bench.copies import COMPILER, copies_per_output
 from tests.bench.cycle import Cycle
@@ -337,6 +340,35 @@ def test_a_prompt_is_described_and_answered(sides: tuple[LoadSide, LoadSide], ce
 
 def test_every_row_has_a_cell_and_a_floor_that_differ() -> None:
     assert all(row.cell != row.floor for row in ROWS)
+
+
+def test_two_checkouts_are_compared_by_cost_and_latency() -> None:
+    found = against(ROOT, Cell("cycle", ALONE), starts=2, rounds=1, seconds=MOMENT)
+    assert found.keys() == {"server CPU a call", "p50"}
+    assert all(ratio.mean > 0 and ratio.error >= 0 for ratio in found.values())
+
+
+def test_the_error_of_a_comparison_is_that_of_its_mean() -> None:
+    assert Ratio.of([2.0, 2.0]).error == 0.0
+    mean, error = Ratio.of([1.0, 4.0])
+    assert mean == pytest.approx(2.0)
+    assert error == pytest.approx(2.0 * math.log(2.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["/nowhere", "one_at_a_time"], "holds no server/sidecall_server"),
+        ([str(ROOT), "one_at_a_time", "--starts", "1"], "--starts 2 or more"),
+        ([str(ROOT), "nothing"], "invalid choice"),
+    ],
+)
+def test_a_comparison_says_what_it_needs(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        against_command(arguments)
+    assert said in capsys.readouterr().err
 
 
 # --- alone --------------------------------------------------------------------------------
