@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_options import SessionOptions
@@ -25,64 +25,47 @@ SLEEP_SECONDS: Final = 0.0002
 """Before each message, in the second figure: about what an agent takes between two of them."""
 
 
-class OwnWork(NamedTuple):
-    """Microseconds a call, of one at a time."""
+def own_work(cycle: Cycle, rounds: int) -> tuple[Figure, Figure]:
+    """Microseconds a call, of one at a time: one message after the other, and after sleep.
 
-    busy: Figure
-    """One message after the other."""
-    awoken: Figure
-    """Each message after sleep: caches and branch predictors are cold."""
-    answering: Figure
-    """Of that, what lies between a message and the writing of its answer."""
-
-
-class _Spent(NamedTuple):
-    whole: float
-    answering: float
-
-
-def own_work(cycle: Cycle, rounds: int) -> OwnWork:
-    """What a call costs, busy and after sleep."""
-    busy, awoken = list[_Spent](), list[_Spent]()
+    A process that slept finds the processor's caches and branch predictors cold.
+    """
+    busy, awoken = [], []
     for _ in range(rounds):
         busy.append(asyncio.run(_round(cycle, lambda: None)))
         awoken.append(asyncio.run(_round(cycle, lambda: time.sleep(SLEEP_SECONDS))))
-    figures = ([one.whole for one in busy], *zip(*awoken, strict=True))
-    return OwnWork(*(Figure.of(values, Basis.TIME) for values in figures))
+    return Figure.of(busy, Basis.TIME), Figure.of(awoken, Basis.TIME)
 
 
-async def _round(cycle: Cycle, pause: Callable[[], None]) -> _Spent:
+async def _round(cycle: Cycle, pause: Callable[[], None]) -> float:
     limits = RuntimeLimits()
     sessions = Sessions(limits, ProtobufCodec(limits, "bench", SessionOptions()))
     connection = Connection(
         sessions, "", sessions.codec, abandon=lambda: None, gather_turns=GATHER_TURNS
     )
-    written: asyncio.Queue[tuple[bytes, float]] = asyncio.Queue()
-
-    async def write(message: bytes) -> None:
-        written.put_nowait((message, time.thread_time()))
-
-    serving = asyncio.create_task(connection.serve(write))
-    whole = answering = 0.0
+    written: asyncio.Queue[bytes] = asyncio.Queue()
+    serving = asyncio.create_task(connection.serve(written.put))
 
     async def answer(message: bytes) -> bytes:
-        nonlocal whole, answering
-        pause()
-        began = time.thread_time()
         connection.put(message)
-        answered, written_at = await written.get()
-        whole += time.thread_time() - began
-        answering += written_at - began
-        return answered
+        return await written.get()
 
     await answer(hello())
     dispatches, results = Dispatches(cycle.arguments_bytes), Results(cycle.output_bytes)
-    whole = answering = 0.0
+    seconds = 0.0
     for number in range(CALLS):
-        invoked = await answer(seal(2 * number + 1, 2 * number, dispatches.next()))
+        dispatch = seal(2 * number + 1, 2 * number, dispatches.next())
+        pause()
+        began = time.thread_time()
+        invoked = await answer(dispatch)
+        seconds += time.thread_time() - began
         ((_, token),) = frames_of(invoked)
-        await answer(seal(2 * number + 2, 2 * number + 1, [results.of(token)]))
+        result = seal(2 * number + 2, 2 * number + 1, [results.of(token)])
+        pause()
+        began = time.thread_time()
+        await answer(result)
+        seconds += time.thread_time() - began
     connection.hung_up()
     await serving
     connection.closed()
-    return _Spent(whole / CALLS * 1e6, answering / CALLS * 1e6)
+    return seconds / CALLS * 1e6

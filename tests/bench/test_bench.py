@@ -375,9 +375,9 @@ def test_a_comparison_says_what_it_needs(
 
 
 def test_own_work_is_of_whole_calls_one_at_a_time() -> None:
-    own = own_work(Cycle(200, 1 << 10), rounds=1)
-    assert own.busy.median > 0
-    assert 0 < own.answering.median < own.awoken.median, "the books are kept after the answer"
+    busy, awoken = own_work(Cycle(200, 1 << 10), rounds=1)
+    assert busy.median > 0
+    assert awoken.median > 0
 
 
 def test_truncation_is_compared_with_a_copy() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,9 +11,6 @@ from sidecall_server.domain.call_machine import Phase
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import CallOutcome, Completed
 from sidecall_server.domain.values import PayloadKind, ToolCall, ToolName
-
-if TYPE_CHECKING:
-    from sidecall_server.runtime.call import Call
 
 ENDED_CALL_BYTES = 2048
 """What an ended call takes in memory beside its texts, roughly."""
@@ -61,54 +57,34 @@ class EndedCall(Struct, frozen=True):
 
 
 class EndedCalls:
-    """The ended calls of a session, bounded by their number and their bytes.
-
-    A call becomes an `EndedCall` when somebody looks, so that its agent is answered first.
-    """
+    """The ended calls of a session, bounded by their number and their bytes."""
 
     def __init__(self, max_calls: int, max_bytes: int) -> None:
         self._max_calls = max_calls
         self._max_bytes = max_bytes
         self._calls: OrderedDict[CallReference, EndedCall] = OrderedDict()
-        self._held_bytes = 0
-        self._just_ended: deque[tuple[Call, bytes]] = deque()
+        self.held_bytes = 0
 
     def __iter__(self) -> Iterator[EndedCall]:
         """In the order in which they ended."""
-        return iter(self._settled().values())
+        return iter(self._calls.values())
 
     def __contains__(self, reference: CallReference) -> bool:
-        return reference in self._settled()
-
-    @property
-    def held_bytes(self) -> int:
-        """What they keep in memory, roughly."""
-        self._settled()
-        return self._held_bytes
+        return reference in self._calls
 
     def get(self, reference: CallReference) -> EndedCall | None:
         """The call, if it is kept."""
-        return self._settled().get(reference)
+        return self._calls.get(reference)
 
-    def keep(self, call: Call, completed_data: bytes) -> None:
-        """Keep a call that has ended, with its terminal frame as it goes out.
-
-        Where there is no room, the oldest ones go.
-        """
-        self._just_ended.append((call, completed_data))
+    def keep(self, call: EndedCall) -> None:
+        """Keep a call; where there is no room, the oldest ones go."""
+        self._calls[call.reference] = call
+        self.held_bytes += call.held_bytes
+        while len(self._calls) > self._max_calls or self.held_bytes > self._max_bytes:
+            _, oldest = self._calls.popitem(last=False)
+            self.held_bytes -= oldest.held_bytes
 
     def clear(self) -> None:
         """Forget them all."""
-        self._just_ended.clear()
         self._calls.clear()
-        self._held_bytes = 0
-
-    def _settled(self) -> OrderedDict[CallReference, EndedCall]:
-        while self._just_ended:
-            call, completed_data = self._just_ended.popleft()
-            ended = self._calls[call.reference] = call.without_work(completed_data)
-            self._held_bytes += ended.held_bytes
-            while len(self._calls) > self._max_calls or self._held_bytes > self._max_bytes:
-                _, oldest = self._calls.popitem(last=False)
-                self._held_bytes -= oldest.held_bytes
-        return self._calls
+        self.held_bytes = 0

@@ -156,7 +156,7 @@ class Session:
 
     @property
     def recorder(self) -> Recorder:
-        """Its recorder, with every call that was taken."""
+        """What it has recorded (S4)."""
         return self.records.recorder
 
     def record_tool_call(
@@ -220,7 +220,7 @@ class Session:
             self._dispatched_again(known, frame)
             return
         self._check_dispatch(frame)
-        self.records.enter(call, frame.turn_options)
+        self.records.record(call, frame.turn_options)
         self._dispatched += 1
         taken = Call(self, frame, reference, self._dispatched)
         self.open_calls[reference] = taken
@@ -412,7 +412,7 @@ class Session:
         self.registry.call_ended()
         self.terminal_calls += 1
         self.observer.call_finished(self, call)
-        self.ended_calls.keep(call, data)
+        self.ended_calls.keep(call.without_work(data))
         self.count_soon()
         self.last_used_at = call.ended_at or self.clock()
 
@@ -450,7 +450,6 @@ class Session:
         Raises:
             ResourceExhausted: too many watchers.
         """
-        self.records.write_out()  # of what was before nobody is told
         watcher = self.events.watch()
         if self.state is SessionState.CLOSED:
             watcher.close()
