@@ -53,16 +53,12 @@ def seal_envelope(envelope: Envelope) -> bytes:
 def _varint(number: int) -> bytes:
     """A number that is not negative, seven bits to a byte, the lowest first."""
     if number < 0x80:
-        return _ONE_BYTE[number]
-    written = bytearray()
-    while number >= 0x80:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    written.append(number)
-    return bytes(written)
+        return _LAST[number]
+    return _MORE[number & 0x7F] + _varint(number >> 7)
 
 
-_ONE_BYTE: Final = tuple(bytes((number,)) for number in range(0x80))
+_LAST: Final = tuple(bytes((number,)) for number in range(0x80))
+_MORE: Final = tuple(bytes((number | 0x80,)) for number in range(0x80))
 
 
 def _tag(field: str, wire_type: int) -> bytes:
