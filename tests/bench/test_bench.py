@@ -348,6 +348,14 @@ def test_two_checkouts_are_compared_by_cost_and_latency() -> None:
     assert all(ratio.mean > 0 and ratio.error >= 0 for ratio in found.values())
 
 
+def test_the_other_server_is_that_of_the_other_checkout(tmp_path: Path) -> None:
+    package = tmp_path / "server" / "sidecall_server"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text('raise SystemExit("the other one")')
+    with pytest.raises(AssertionError, match="the other one"):
+        against(tmp_path, Cell("cycle", ALONE), starts=2, rounds=1, seconds=MOMENT)
+
+
 def test_the_error_of_a_comparison_is_that_of_its_mean() -> None:
     assert Ratio.of([2.0, 2.0]).error == 0.0
     mean, error = Ratio.of([1.0, 4.0])

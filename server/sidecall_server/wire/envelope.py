@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from google.protobuf import message
-from sidecall.v1 import runtime_stream_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.frames import Envelope
@@ -63,7 +62,7 @@ _MORE: Final = tuple(bytes((number | 0x80,)) for number in range(0x80))
 
 def _tag(field: str, wire_type: int) -> bytes:
     """What stands before a field; one byte, as the numbers are below 16."""
-    return _varint(pb.ConnectResponse.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type)
+    return _varint(_Envelope.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type)
 
 
 _SEQUENCE: Final = _tag("sequence", 0)
