@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sidecall_server.domain.json_text import JsonNumber
+from sidecall_server.domain.json_value import JsonNumber
 
 Json = dict[str, Any]
 

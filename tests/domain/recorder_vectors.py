@@ -11,7 +11,7 @@ from typing import Any
 from sidecall_server.domain.budget import BoundedItem
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation
 from sidecall_server.domain.json_text import compact
-from sidecall_server.domain.outline import PromptOutput
+from sidecall_server.domain.prompt_description import PromptOutput
 from sidecall_server.domain.values import (
     CodeMode,
     CustomPayload,

@@ -6,11 +6,12 @@ import itertools
 from typing import get_args
 
 import pytest
-from sidecall_server.domain import call_machine as machine
-from sidecall_server.domain.call_machine import (
+from sidecall_server.domain.call_machine import begin, step
+from sidecall_server.domain.call_state import (
     CallState,
     CancelRequested,
     Effect,
+    Event,
     GateEntered,
     HandlerBroke,
     HandlerFailed,
@@ -22,8 +23,6 @@ from sidecall_server.domain.call_machine import (
     PreHookAnswered,
     TeardownEnded,
     ToolReady,
-    begin,
-    step,
 )
 from sidecall_server.domain.declarations import CancelMode, ToolDeclaration
 from sidecall_server.domain.failure import AbortReason
@@ -54,7 +53,7 @@ CANCEL = CancelRequested(AbortReason.CANCELLED, 1.0)
 LOST = CancelRequested(AbortReason.SESSION_LOST, 2.0, wait=False)
 DRAINED = CancelRequested(AbortReason.DRAINED, 2.0, wait=False)
 
-EVENTS: dict[type, machine.Event] = {
+EVENTS: dict[type, Event] = {
     ToolReady: ToolReady(),
     GateEntered: GateEntered(TOOL, pre_hook=True),
     PreHookAnswered: PreHookAnswered(),
@@ -168,7 +167,7 @@ TABLE = MEANINGFUL | MEANINGLESS
 
 
 def test_the_table_names_every_cell_once() -> None:
-    assert set(EVENTS) == set(get_args(machine.Event))
+    assert set(EVENTS) == set(get_args(Event))
     assert set(TABLE) == set(itertools.product(Phase, EVENTS))
     assert not set(MEANINGFUL) & set(MEANINGLESS)
 
@@ -205,7 +204,7 @@ FINISHED = AbortProgress.HANDLER_FINISHED
 LOST_TEXT = "aborted after 2.0s: the agent's connection was lost"
 DRAINED_TEXT = "aborted after 2.0s: the sidecar is shutting down"
 
-ENDS: list[tuple[str, CallState, machine.Event, CallOutcome]] = [
+ENDS: list[tuple[str, CallState, Event, CallOutcome]] = [
     *(
         (f"a cancel in {phase.name} means that it never starts (S7)", state, event, outcome)
         for phase in (Phase.READINESS, Phase.QUEUED, Phase.PRE_HOOK, Phase.INVOKING)
@@ -376,7 +375,7 @@ ENDS: list[tuple[str, CallState, machine.Event, CallOutcome]] = [
 @pytest.mark.parametrize(
     ("state", "event", "outcome"), [end[1:] for end in ENDS], ids=[end[0] for end in ENDS]
 )
-def test_an_end_says_how(state: CallState, event: machine.Event, outcome: CallOutcome) -> None:
+def test_an_end_says_how(state: CallState, event: Event, outcome: CallOutcome) -> None:
     assert step(state, event)[0].outcome == outcome
 
 

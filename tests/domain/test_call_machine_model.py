@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
-from sidecall_server.domain.call_machine import (
+from sidecall_server.domain.call_machine import begin, step
+from sidecall_server.domain.call_state import (
     CancelRequested,
     Effect,
     Event,
@@ -21,8 +22,6 @@ from sidecall_server.domain.call_machine import (
     PreHookAnswered,
     TeardownEnded,
     ToolReady,
-    begin,
-    step,
 )
 from sidecall_server.domain.declarations import CancelMode, ToolDeclaration
 from sidecall_server.domain.failure import AbortReason

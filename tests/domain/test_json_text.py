@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecall_server.domain.json_text import (
     JsonError,
-    JsonNumber,
     compact,
     parse,
     quote,
     write,
     write_float,
 )
+from sidecall_server.domain.json_value import JsonNumber
 
 from tests.domain import recorder_vectors as vectors
 

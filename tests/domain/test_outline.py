@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecall_server.domain.errors import FailedPrecondition, InvalidArgument, Reason
 from sidecall_server.domain.limits import MAX_LIST_ITEMS
-from sidecall_server.domain.outline import Outline, Prompt, PromptBase, PromptOutput
+from sidecall_server.domain.outline import Outline
+from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput
 from sidecall_server.domain.values import PayloadKind
 
 OUTPUTS = st.lists(

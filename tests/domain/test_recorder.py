@@ -9,11 +9,11 @@ from msgspec.structs import asdict, replace
 from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.executed_call import Truncation
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES, MAX_RETRY_CACHES
-from sidecall_server.domain.outline import Prompt, PromptOutput
-from sidecall_server.domain.recorder import (
+from sidecall_server.domain.prompt_description import Prompt, PromptOutput
+from sidecall_server.domain.recorder import Recorder
+from sidecall_server.domain.recorder_answers import (
     Attachment,
     RecordDisposition,
-    Recorder,
     RecorderLosses,
     RecorderSizes,
 )

@@ -13,8 +13,11 @@ from msgspec.structs import asdict
 from sidecall_server.domain.budget import BoundedItem, bound
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES
-from sidecall_server.domain.outline import Prompt, PromptBase, PromptOutput
-from sidecall_server.domain.recorder import RecordDisposition, Recorder
+from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput
+from sidecall_server.domain.recorder import Recorder
+from sidecall_server.domain.recorder_answers import (
+    RecordDisposition,
+)
 from sidecall_server.domain.values import (
     CodeMode,
     CustomPayload,

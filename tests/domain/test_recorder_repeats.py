@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
-from sidecall_server.domain.outline import Outline, Prompt, PromptBase, PromptOutput
-from sidecall_server.domain.recorder import (
+from sidecall_server.domain.outline import Outline
+from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput
+from sidecall_server.domain.recorder import Recorder, _carrying, _key, _Selected, _Selection
+from sidecall_server.domain.recorder_answers import (
     MAX_WRITTEN_FACTOR,
-    Recorder,
-    _carrying,
-    _key,
-    _Selected,
-    _Selection,
 )
 from sidecall_server.domain.recorder_tables import KeptCalls, KeptTable
 from sidecall_server.domain.values import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason
 from sidecall_server.domain.frames import (
@@ -25,7 +25,7 @@ from sidecall_server.domain.outcome import (
     LifecycleFinish,
     ModelFailure,
 )
-from sidecall_server.domain.outline import Prompt, PromptOutput
+from sidecall_server.domain.prompt_description import Prompt, PromptOutput
 from sidecall_server.domain.session_options import SessionOptions, ToolModeOptions, TurnOptions
 from sidecall_server.domain.values import (
     CustomPayload,

@@ -6,7 +6,7 @@ import asyncio
 
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.frames import Block, FatalError, RespondToModel
-from sidecall_server.domain.outline import Prompt, PromptOutput
+from sidecall_server.domain.prompt_description import Prompt, PromptOutput
 from sidecall_server.domain.session_events import (
     CallFinished,
     CallRecorded,

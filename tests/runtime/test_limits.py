@@ -18,10 +18,10 @@ from sidecall_server.domain.frames import (
     Heartbeat,
     UpdateTools,
 )
-from sidecall_server.domain.outline import Prompt, PromptOutput
+from sidecall_server.domain.prompt_description import Prompt, PromptOutput
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.domain.values import FunctionPayload, PayloadKind
-from sidecall_server.runtime.ended_calls import EndedCall
+from sidecall_server.runtime.ended_call import EndedCall
 from sidecall_server.runtime.outbox import MAX_BACKLOG
 from sidecall_server.runtime.protocol import MAX_FRAMES_PER_MESSAGE
 

@@ -15,12 +15,14 @@ from sidecall.v1 import (
     tool_call_pb2,
     tool_output_pb2,
 )
-from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.content import ImageDetail
 from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.frames import CancelDisposition
 from sidecall_server.domain.outcome import AbortProgress, LifecycleFinish, TeardownState
-from sidecall_server.domain.recorder import RecordDisposition
+from sidecall_server.domain.recorder_answers import (
+    RecordDisposition,
+)
 from sidecall_server.domain.session_events import SessionState
 from sidecall_server.domain.session_options import PostHookBlock, View
 from sidecall_server.domain.values import PayloadKind, ToolMode

@@ -12,12 +12,13 @@ from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
 from sidecall_server.domain.limits import MAX_LIST_ITEMS, MAX_UINT64
-from sidecall_server.domain.outline import Outline, Prompt, PromptBase, PromptOutput, Writing
-from sidecall_server.domain.recorder import (
+from sidecall_server.domain.outline import Outline
+from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput, Writing
+from sidecall_server.domain.recorder import Recorder
+from sidecall_server.domain.recorder_answers import (
     MAX_WRITTEN_FACTOR,
     AttachedItem,
     Attachment,
-    Recorder,
 )
 from sidecall_server.domain.values import PayloadKind
 from sidecall_server.wire import recorder

@@ -9,7 +9,7 @@ from sidecall.v1 import call_outcome_pb2 as outcome_pb
 from sidecall.v1 import errors_pb2
 from sidecall.v1 import runtime_stream_pb2 as pb
 from sidecall.v1 import tool_call_pb2 as call_pb
-from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.content import InputText
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import FieldViolation, Reason

@@ -9,7 +9,11 @@ from sidecall.v1 import session_service_pb2 as pb
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import CallOutcome, Completed, LifecycleFinish
-from sidecall_server.domain.recorder import RecordDisposition, RecorderLosses, RecorderSizes
+from sidecall_server.domain.recorder_answers import (
+    RecordDisposition,
+    RecorderLosses,
+    RecorderSizes,
+)
 from sidecall_server.domain.session_events import (
     CallFinished,
     CallRecorded,

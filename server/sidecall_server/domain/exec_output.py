@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from sidecall_server.domain.durations import seconds_of, wall_time_line
-from sidecall_server.domain.json_text import JsonValue, quote, write
+from sidecall_server.domain.json_text import (
+    quote,
+    write,
+)
+from sidecall_server.domain.json_value import JsonValue
 from sidecall_server.domain.limits import DEFAULT_EXEC_OUTPUT_TOKENS
 from sidecall_server.domain.once import once
 from sidecall_server.domain.output_views import OutputViews

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
 from sidecall_server.domain.errors import FieldViolation, Reason
 from sidecall_server.domain.failure import AbortReason

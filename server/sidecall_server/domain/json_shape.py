@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sidecall_server.domain.json_text import JsonError, JsonNumber, JsonValue, parse
+from sidecall_server.domain.json_text import (
+    JsonError,
+    parse,
+)
+from sidecall_server.domain.json_value import JsonNumber, JsonValue
 
 
 def as_string(value: JsonValue) -> str | None:

@@ -20,30 +20,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from json.encoder import encode_basestring as _quote_short
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
 import orjson
 
+from sidecall_server.domain.json_value import JsonNumber, JsonValue
 from sidecall_server.domain.limits import MAX_JSON_DEPTH
 
 
 class JsonError(ValueError):
     """The text is not JSON as the reference runtime reads it."""
-
-
-class JsonNumber(str):
-    """The source text of a number, kept as it was written."""
-
-    __slots__ = ()
-
-
-JsonValue: TypeAlias = (
-    "Mapping[str, JsonValue] | Sequence[JsonValue] | str | JsonNumber | float | int | bool | None"
-)
-"""A parsed value: objects are dicts in source order, numbers are `JsonNumber`."""
 
 
 def parse(text: str) -> JsonValue:

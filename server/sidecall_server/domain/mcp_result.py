@@ -15,7 +15,11 @@ from sidecall_server.domain.content import (
     InputText,
 )
 from sidecall_server.domain.json_shape import as_array, as_string
-from sidecall_server.domain.json_text import JsonValue, parse, write
+from sidecall_server.domain.json_text import (
+    parse,
+    write,
+)
+from sidecall_server.domain.json_value import JsonValue
 
 DEFAULT_MIME_TYPE = "application/octet-stream"
 ENCRYPTED_CONTENT_KEY = "codex/encryptedContent"

@@ -7,80 +7,15 @@ call id.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from sidecall_server.domain.errors import FailedPrecondition, InvalidArgument, Reason
 from sidecall_server.domain.limits import MAX_LIST_ITEMS
-from sidecall_server.domain.values import PayloadKind, utf8_size
+from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput, Writing
+from sidecall_server.domain.values import utf8_size
 
 OUTPUT_OVERHEAD_BYTES = 160
 """What an output costs in memory beside its ids, roughly."""
-
-
-class PromptOutput(NamedTuple):
-    """One output of a prompt. `turn_id` None differs from an empty one (M0)."""
-
-    kind: PayloadKind
-    call_id: str | None
-    turn_id: str | None = None
-    item_id: str | None = None
-
-
-class PromptBase(NamedTuple):
-    """The prompt that another one goes on from, and how many of its first outputs stay."""
-
-    prompt: int
-    """Its number; 0: none that ever was."""
-    kept_outputs: int
-
-
-class Writing(NamedTuple):
-    """The bytes that told a whole prompt, and where in them each of its outputs ends.
-
-    What they mean is their reader's business; here they only serve to recognise them.
-    """
-
-    data: bytes = b""
-    ends: array[int] = array("Q")
-
-    @property
-    def held_bytes(self) -> int:
-        """What it takes in memory."""
-        return len(self.data) + self.ends.itemsize * len(self.ends)
-
-    def end(self, count: int) -> int:
-        """Where the first outputs end."""
-        return self.ends[count - 1] if count else 0
-
-    def known(self, data: bytes) -> int:
-        """How many of its outputs other bytes begin with."""
-        if data.startswith(self.data):
-            return len(self.ends)
-        longest = bisect_right(self.ends, len(data))
-        return bisect_left(
-            self.ends, True, hi=longest, key=lambda end: not data.startswith(self.data[:end])
-        )
-
-    def first(self, count: int) -> Writing:
-        """That of the first outputs; itself where it has no more."""
-        if count >= len(self.ends):
-            return self
-        return Writing(self.data[: self.end(count)], self.ends[:count])
-
-
-class Prompt(NamedTuple):
-    """A prompt as it is told: as a whole, or what comes after a base."""
-
-    outputs: Sequence[PromptOutput]
-    """In order, without those that are known."""
-    base: PromptBase | None = None
-    known: int = 0
-    """How many first outputs of a whole prompt are those of the last one, by how it was written."""
-    writing: Writing | None = None
-    """How a whole prompt was written; None: not told."""
 
 
 class Outline:

@@ -11,8 +11,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from msgspec import Struct, field
-
 from sidecall_server.domain.executed_call import ExecutedCall, list_bytes
 from sidecall_server.domain.limits import MAX_RETRY_CACHES
 from sidecall_server.domain.values import PayloadKind
@@ -21,9 +19,12 @@ OutputKey: TypeAlias = tuple[PayloadKind, str, str | None]
 """An output's kind, call id and, where the agent gives it, item id (L2, S2)."""
 
 
-class _DirectCall(Struct):
-    record: ExecutedCall
-    ended: bool = False
+class _DirectCall:
+    __slots__ = ("ended", "record")
+
+    def __init__(self, record: ExecutedCall) -> None:
+        self.record = record
+        self.ended = False
 
 
 class DirectCalls:
@@ -95,18 +96,21 @@ class DirectCalls:
         return call.record
 
 
-class Cell(Struct):
+class Cell:
     """A code-mode cell's pending records, oldest first.
 
     `argument_bytes` counts the arguments kept, as J9 measures them. `turn_id` is the turn that
     last touched the cell, `ended` whether that turn is over.
     """
 
-    calls: list[ExecutedCall] = field(default_factory=list)
-    argument_bytes: int = 0
-    turn_id: str = ""
-    ended: bool = False
-    output_ids: set[str] = field(default_factory=set)
+    __slots__ = ("argument_bytes", "calls", "ended", "output_ids", "turn_id")
+
+    def __init__(self, turn_id: str) -> None:
+        self.calls: list[ExecutedCall] = []
+        self.argument_bytes = 0
+        self.turn_id = turn_id
+        self.ended = False
+        self.output_ids: set[str] = set()
 
     def touch(self, turn_id: str) -> None:
         """The turn uses the cell. A turn that is unknown, or was over, changes nothing."""
@@ -115,10 +119,13 @@ class Cell(Struct):
             self.ended = False
 
 
-class _Mapping(Struct):
-    cell_id: str
-    turn_id: str
-    ended: bool = False
+class _Mapping:
+    __slots__ = ("cell_id", "ended", "turn_id")
+
+    def __init__(self, cell_id: str, turn_id: str) -> None:
+        self.cell_id = cell_id
+        self.turn_id = turn_id
+        self.ended = False
 
 
 class Cells:
@@ -145,7 +152,7 @@ class Cells:
         """The cell, made if it is missing."""
         cell = self._cells.get(cell_id)
         if cell is None:
-            cell = self._cells[cell_id] = Cell(turn_id=turn_id)
+            cell = self._cells[cell_id] = Cell(turn_id)
         cell.touch(turn_id)
         return cell
 

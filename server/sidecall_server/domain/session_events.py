@@ -11,7 +11,9 @@ from typing import NamedTuple, TypeAlias
 
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import CallOutcome
-from sidecall_server.domain.recorder import RecordDisposition
+from sidecall_server.domain.recorder_answers import (
+    RecordDisposition,
+)
 from sidecall_server.domain.values import ToolCall, ToolName
 
 

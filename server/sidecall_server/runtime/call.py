@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from sidecall_server.domain.call_machine import (
+from sidecall_server.domain.call_machine import begin, step
+from sidecall_server.domain.call_state import (
     CallState,
     CancelRequested,
     Effect,
@@ -19,8 +20,6 @@ from sidecall_server.domain.call_machine import (
     Phase,
     TeardownEnded,
     ToolReady,
-    begin,
-    step,
 )
 from sidecall_server.domain.declarations import HookPoint, ToolDeclaration
 from sidecall_server.domain.failure import AbortReason
@@ -48,7 +47,7 @@ from sidecall_server.domain.projection import Projection
 from sidecall_server.domain.session_options import TurnOptions
 from sidecall_server.domain.values import CodeMode, PayloadKind, ToolCall
 from sidecall_server.runtime import verdicts
-from sidecall_server.runtime.ended_calls import EndedCall
+from sidecall_server.runtime.ended_call import EndedCall
 
 if TYPE_CHECKING:
     from sidecall_server.runtime.session import Session

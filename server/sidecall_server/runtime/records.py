@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sidecall_server.domain.outline import Prompt
-from sidecall_server.domain.recorder import Attachment, RecordDisposition, Recorder
+from sidecall_server.domain.prompt_description import Prompt
+from sidecall_server.domain.recorder import Recorder
+from sidecall_server.domain.recorder_answers import (
+    Attachment,
+    RecordDisposition,
+)
 from sidecall_server.domain.session_events import CallRecorded, CallsAttached
 from sidecall_server.domain.session_options import SessionOptions, TurnOptions
 from sidecall_server.domain.values import ToolCall
@@ -20,6 +24,7 @@ class Records:
 
     def __init__(self, options: SessionOptions, events: EventFanOut, registry: Sessions) -> None:
         self._options = options
+        self._tool_mode = options.effective_tool_mode()
         self._events = events
         self._registry = registry
         self.recorder = Recorder()
@@ -29,11 +34,11 @@ class Records:
         """Record that a call is attempted (J, R2)."""
         disposition = RecordDisposition.DISABLED
         if self._options.records(turn_options):
-            disposition = self.recorder.record(
-                call,
-                self._options.effective_tool_mode(turn_options),
-                allowance_bytes=self._registry.record_allowance_bytes,
-            )
+            tool_mode = self._tool_mode
+            if turn_options is not None:
+                tool_mode = self._options.effective_tool_mode(turn_options)
+            allowance_bytes = self._registry.record_allowance_bytes
+            disposition = self.recorder.record(call, tool_mode, allowance_bytes=allowance_bytes)
             self._count()
         self._events.emit(CallRecorded.of, call, disposition)
         return disposition

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sidecall_server.domain.call_machine import Phase
-from sidecall_server.runtime.ended_calls import EndedCall
+from sidecall_server.domain.call_state import Phase
+from sidecall_server.runtime.ended_call import EndedCall
 from sidecall_server.runtime.outbox import Queued
 
 if TYPE_CHECKING:

@@ -38,8 +38,12 @@ from sidecall_server.domain.frames import (
     UpdateTools,
 )
 from sidecall_server.domain.outcome import LifecycleFinish
-from sidecall_server.domain.outline import Prompt
-from sidecall_server.domain.recorder import Attachment, RecordDisposition, Recorder
+from sidecall_server.domain.prompt_description import Prompt
+from sidecall_server.domain.recorder import Recorder
+from sidecall_server.domain.recorder_answers import (
+    Attachment,
+    RecordDisposition,
+)
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.domain.session_events import (
     CallFinished,
@@ -53,7 +57,8 @@ from sidecall_server.domain.values import ToolCall
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.completion import completed_frame
 from sidecall_server.runtime.declared import Declared
-from sidecall_server.runtime.ended_calls import EndedCall, EndedCalls
+from sidecall_server.runtime.ended_call import EndedCall
+from sidecall_server.runtime.ended_calls import EndedCalls
 from sidecall_server.runtime.events import EventFanOut, Watcher
 from sidecall_server.runtime.gate import Gates
 from sidecall_server.runtime.invocations import Invocations

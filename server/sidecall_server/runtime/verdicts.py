@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sidecall_server.domain.call_machine import PostHookAnswered, PreHookAnswered
+from sidecall_server.domain.call_state import PostHookAnswered, PreHookAnswered
 from sidecall_server.domain.frames import (
     Block,
     Feedback,

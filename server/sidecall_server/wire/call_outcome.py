@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from sidecall.v1 import call_outcome_pb2 as pb
 
-from sidecall_server.domain.call_machine import Phase
+from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import (

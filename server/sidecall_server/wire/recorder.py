@@ -12,8 +12,17 @@ from sidecall.v1 import recorder_service_pb2 as pb
 
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.limits import TEXT_LIMITS
-from sidecall_server.domain.outline import Prompt, PromptBase, PromptOutput, Writing
-from sidecall_server.domain.recorder import AttachedItem, Attachment
+from sidecall_server.domain.prompt_description import (
+    Prompt,
+    PromptBase,
+    PromptOutput,
+    Writing,
+    known_outputs,
+)
+from sidecall_server.domain.recorder_answers import (
+    AttachedItem,
+    Attachment,
+)
 from sidecall_server.wire.executed_tool_call import write_executed_call
 from sidecall_server.wire.raw_message import BOOL, BYTES, INT32, MANY, ONE, STRING, raw_message
 from sidecall_server.wire.session import KnownRecorder, write_recorder_sizes
@@ -92,7 +101,7 @@ def read_outputs(data: bytes, path: str, last: Writing | None) -> Prompt:
 
     `last`: how that one was written; None: these follow a base, and are only read.
     """
-    known = 0 if last is None else last.known(data)
+    known = 0 if last is None else known_outputs(last, data)
     end = 0 if last is None else last.end(known)
     parts = _Outputs.FromString(data[end:]).outputs if end < len(data) else ()
     bounded(range(known + len(parts)), path)

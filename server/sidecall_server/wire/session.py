@@ -10,7 +10,7 @@ from sidecall.v1 import call_outcome_pb2 as outcome_pb
 from sidecall.v1 import session_service_pb2 as pb
 from sidecall.v1 import tool_call_pb2
 
-from sidecall_server.domain.recorder import (
+from sidecall_server.domain.recorder_answers import (
     RecordDisposition,
     RecorderLosses,
     RecorderSizes,

@@ -13,8 +13,10 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import asdict
 
-from sidecall_server.domain.call_machine import Phase
-from sidecall_server.domain.recorder import RecorderLosses
+from sidecall_server.domain.call_state import Phase
+from sidecall_server.domain.recorder_answers import (
+    RecorderLosses,
+)
 from sidecall_server.domain.session_events import SessionState
 from sidecall_server.runtime.observer import Observer
 from sidecall_server.runtime.session import Session
