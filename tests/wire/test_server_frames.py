@@ -59,7 +59,10 @@ TOOL_CALL = ToolCall("c", ToolName("sh"), FunctionPayload('{"command":"ls"}'), t
 
 
 def written(frame: Any) -> Any:
-    message = pb.ServerFrame.FromString(CODEC.encode(frame))
+    """The frame as its reader has it; what is written by hand is as protobuf writes it."""
+    data = CODEC.encode(frame)
+    message = pb.ServerFrame.FromString(data)
+    assert data == message.SerializeToString()
     return getattr(message, message.WhichOneof("frame") or "")
 
 

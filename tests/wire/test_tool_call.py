@@ -17,7 +17,8 @@ from sidecall_server.domain.values import (
     ToolName,
     ToolSearchPayload,
 )
-from sidecall_server.wire.tool_call import read_tool_call, write_tool_call
+from sidecall_server.wire.tool_call import put_tool_call, read_tool_call
+from sidecall_server.wire.wire_form import Parts
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=30)
 _ids = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -34,10 +35,24 @@ _calls = st.builds(
 )
 
 
+def written(call: ToolCall) -> bytes:
+    parts: Parts = []
+    put_tool_call(parts, call)
+    return b"".join(parts)
+
+
+def write_tool_call(call: ToolCall) -> pb.ToolCall:
+    return pb.ToolCall.FromString(written(call))
+
+
+@given(_calls)
+def test_a_call_is_written_as_protobuf_writes_it(call: ToolCall) -> None:
+    assert written(call) == write_tool_call(call).SerializeToString()
+
+
 @given(_calls)
 def test_a_call_that_goes_out_comes_back_the_same(call: ToolCall) -> None:
-    data = write_tool_call(call).SerializeToString()
-    assert read_tool_call(pb.ToolCall.FromString(data), "call") == call
+    assert read_tool_call(write_tool_call(call), "call") == call
 
 
 def test_a_call_that_names_no_source_is_direct() -> None:

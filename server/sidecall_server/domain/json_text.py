@@ -62,8 +62,11 @@ def compact(text: str) -> str:
         except orjson.JSONDecodeError:
             pass  # the reference's words for it are below
         else:
+            given = text.encode()
+            if given == written:
+                return text
             # spaces in strings go from both, for they are not told from those between tokens
-            if text.encode().translate(None, _SPACE) == written.translate(None, _SPACE):
+            if given.translate(None, _SPACE) == written.translate(None, _SPACE):
                 return written.decode()
     _check_raw_text(text)
     try:

@@ -11,7 +11,6 @@ from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.failure import AbortReason
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import (
-    Aborted,
     AbortProgress,
     CallOutcome,
     Completed,
@@ -21,9 +20,10 @@ from sidecall_server.domain.outcome import (
     TeardownState,
 )
 from sidecall_server.domain.values import PayloadKind, ToolName
-from sidecall_server.wire.durations import write_duration, write_timestamp
+from sidecall_server.wire.durations import put_duration, write_timestamp
 from sidecall_server.wire.tool_call import PAYLOAD_KIND_NUMBERS, write_tool_name
 from sidecall_server.wire.validation import Problems, read_id, read_required_id
+from sidecall_server.wire.wire_form import Parts, begin, end, put_number, put_text, tag
 
 ABORT_REASONS: Final[Mapping[int, AbortReason]] = {
     pb.ABORT_REASON_CANCELLED: AbortReason.CANCELLED,
@@ -103,43 +103,55 @@ def read_call_reference(message: pb.CallReference, path: str) -> CallReference:
     return CallReference(turn_id, call_id)
 
 
-def write_call_reference(
-    reference: CallReference, into: pb.CallReference | None = None
-) -> pb.CallReference:
-    message = pb.CallReference() if into is None else into
-    message.turn_id, message.call_id = reference
-    return message
+def write_call_reference(reference: CallReference) -> pb.CallReference:
+    parts: Parts = []
+    put_call_reference(parts, reference)
+    return pb.CallReference.FromString(b"".join(parts))
 
 
-def write_call_outcome(outcome: CallOutcome, into: pb.CallOutcome | None = None) -> pb.CallOutcome:
-    """The one terminal outcome."""
-    message = pb.CallOutcome() if into is None else into
-    message.lifecycle = _LIFECYCLE[outcome.lifecycle]
-    message.handler_executed = outcome.handler_executed
-    match outcome.result:
-        case Completed(success):
-            message.completed.success = success
-        case ModelFailure(text):
-            message.model_failure.message = text
-        case Fatal(text):
-            message.fatal.message = text
-        case Aborted(reason, progress, teardown, text):
-            aborted = message.aborted
-            aborted.reason = ABORT_REASON_NUMBERS[reason]
-            aborted.progress = _PROGRESS[progress]
-            aborted.teardown = _TEARDOWN[teardown]
-            aborted.message = text
-    return message
+def put_call_reference(parts: Parts, reference: CallReference) -> None:
+    put_text(parts, _TURN_ID, reference.turn_id)
+    put_text(parts, _CALL_ID, reference.call_id)
 
 
-def write_call_durations(
-    durations: CallDurations, into: pb.CallDurations | None = None
-) -> pb.CallDurations:
-    message = pb.CallDurations() if into is None else into
-    write_duration(durations.dispatch, message.dispatch)
-    write_duration(durations.handler, message.handler)
-    write_duration(durations.total, message.total)
-    return message
+def write_call_outcome(outcome: CallOutcome) -> pb.CallOutcome:
+    parts: Parts = []
+    put_call_outcome(parts, outcome)
+    return pb.CallOutcome.FromString(b"".join(parts))
+
+
+def put_call_outcome(parts: Parts, outcome: CallOutcome) -> None:
+    """The fields of the one terminal outcome."""
+    result, begun = outcome.result, begin(parts)
+    if isinstance(result, Completed):
+        put_number(parts, _SUCCESS, result.success)
+        end(parts, begun, _COMPLETED)
+    elif isinstance(result, ModelFailure):
+        put_text(parts, _MODEL_FAILURE_MESSAGE, result.message)
+        end(parts, begun, _MODEL_FAILURE)
+    elif isinstance(result, Fatal):
+        put_text(parts, _FATAL_MESSAGE, result.message)
+        end(parts, begun, _FATAL)
+    else:
+        put_number(parts, _ABORT_REASON, ABORT_REASON_NUMBERS[result.reason])
+        put_number(parts, _ABORT_PROGRESS, _PROGRESS[result.progress])
+        put_number(parts, _ABORT_TEARDOWN, _TEARDOWN[result.teardown])
+        put_text(parts, _ABORT_MESSAGE, result.message)
+        end(parts, begun, _ABORTED)
+    put_number(parts, _OUTCOME_LIFECYCLE, _LIFECYCLE[outcome.lifecycle])
+    put_number(parts, _HANDLER_EXECUTED, outcome.handler_executed)
+
+
+def write_call_durations(durations: CallDurations) -> pb.CallDurations:
+    parts: Parts = []
+    put_call_durations(parts, durations)
+    return pb.CallDurations.FromString(b"".join(parts))
+
+
+def put_call_durations(parts: Parts, durations: CallDurations) -> None:
+    put_duration(parts, _DISPATCH, durations.dispatch)
+    put_duration(parts, _HANDLER, durations.handler)
+    put_duration(parts, _TOTAL, durations.total)
 
 
 def write_call_status(session_id: str, call: KnownCall) -> pb.ToolCallStatus:
@@ -156,3 +168,23 @@ def write_call_status(session_id: str, call: KnownCall) -> pb.ToolCallStatus:
         submit_time=write_timestamp(call.started_unix),
         durations=write_call_durations(call.durations()),
     )
+
+
+_TURN_ID: Final = tag(pb.CallReference, "turn_id")
+_CALL_ID: Final = tag(pb.CallReference, "call_id")
+_COMPLETED: Final = tag(pb.CallOutcome, "completed")
+_SUCCESS: Final = tag(pb.CompletedOutcome, "success")
+_MODEL_FAILURE: Final = tag(pb.CallOutcome, "model_failure")
+_MODEL_FAILURE_MESSAGE: Final = tag(pb.ModelFailureOutcome, "message")
+_FATAL: Final = tag(pb.CallOutcome, "fatal")
+_FATAL_MESSAGE: Final = tag(pb.FatalOutcome, "message")
+_ABORTED: Final = tag(pb.CallOutcome, "aborted")
+_ABORT_REASON: Final = tag(pb.AbortedOutcome, "reason")
+_ABORT_PROGRESS: Final = tag(pb.AbortedOutcome, "progress")
+_ABORT_TEARDOWN: Final = tag(pb.AbortedOutcome, "teardown")
+_ABORT_MESSAGE: Final = tag(pb.AbortedOutcome, "message")
+_OUTCOME_LIFECYCLE: Final = tag(pb.CallOutcome, "lifecycle")
+_HANDLER_EXECUTED: Final = tag(pb.CallOutcome, "handler_executed")
+_DISPATCH: Final = tag(pb.CallDurations, "dispatch")
+_HANDLER: Final = tag(pb.CallDurations, "handler")
+_TOTAL: Final = tag(pb.CallDurations, "total")

@@ -14,6 +14,7 @@ from google.protobuf import message
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.frames import Envelope
 from sidecall_server.wire.raw_message import BYTES, MANY, ONE, UINT64, raw_message
+from sidecall_server.wire.wire_form import Parts, put, put_number, tag
 
 _Envelope = raw_message(
     "Envelope",
@@ -27,6 +28,39 @@ def open_envelope(data: bytes) -> Envelope:
     Raises:
         InvalidArgument: the bytes are not a ConnectRequest.
     """
+    sequence = acknowledged = position = 0
+    frames: list[bytes] = []
+    size = len(data)
+    while position < size:
+        field = data[position]
+        number, position = _varint_at(data, position + 1)
+        if field == _FRAMES[0] and 0 <= number <= size - position:
+            frames.append(data[position : position + number])
+            position += number
+        elif field == _SEQUENCE[0] and number >= 0:
+            sequence = number
+        elif field == _ACKNOWLEDGED[0] and number >= 0:
+            acknowledged = number
+        else:
+            return _open_unusual(data)
+    return Envelope(sequence, acknowledged, frames)
+
+
+def _varint_at(data: bytes, position: int) -> tuple[int, int]:
+    """The number that stands there, and where it ends; -1 where protobuf should read it."""
+    number = shift = 0
+    while position < len(data) and shift < _PLAIN_BITS:
+        byte = data[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position
+        shift += 7
+    return -1, position
+
+
+def _open_unusual(data: bytes) -> Envelope:
+    """Read a message that has other fields, numbers beyond 56 bits, or is none."""
     try:
         read = _Envelope.FromString(data)
     except message.DecodeError:
@@ -35,36 +69,16 @@ def open_envelope(data: bytes) -> Envelope:
 
 
 def seal_envelope(envelope: Envelope) -> bytes:
-    """Write a message.
-
-    By hand: protobuf would copy each frame three times, this copies it once.
-    """
-    parts: list[bytes] = []
-    if envelope.sequence:
-        parts += (_SEQUENCE, _varint(envelope.sequence))
-    if envelope.acknowledged:
-        parts += (_ACKNOWLEDGED, _varint(envelope.acknowledged))
+    """Write a message; each frame is copied once."""
+    parts: Parts = []
+    put_number(parts, _SEQUENCE, envelope.sequence)
+    put_number(parts, _ACKNOWLEDGED, envelope.acknowledged)
     for frame in envelope.frames:
-        parts += (_FRAME, _varint(len(frame)), frame)
+        put(parts, _FRAMES, frame)
     return b"".join(parts)
 
 
-def _varint(number: int) -> bytes:
-    """A number that is not negative, seven bits to a byte, the lowest first."""
-    if number < 0x80:
-        return _LAST[number]
-    return _MORE[number & 0x7F] + _varint(number >> 7)
-
-
-_LAST: Final = tuple(bytes((number,)) for number in range(0x80))
-_MORE: Final = tuple(bytes((number | 0x80,)) for number in range(0x80))
-
-
-def _tag(field: str, wire_type: int) -> bytes:
-    """What stands before a field; one byte, as the numbers are below 16."""
-    return _varint(_Envelope.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type)
-
-
-_SEQUENCE: Final = _tag("sequence", 0)
-_ACKNOWLEDGED: Final = _tag("acknowledged", 0)
-_FRAME: Final = _tag("frames", 2)
+_PLAIN_BITS: Final = 56
+_SEQUENCE: Final = tag(_Envelope, "sequence")
+_ACKNOWLEDGED: Final = tag(_Envelope, "acknowledged")
+_FRAMES: Final = tag(_Envelope, "frames")

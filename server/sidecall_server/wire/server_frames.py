@@ -29,8 +29,9 @@ from sidecall_server.domain.runtime_limits import RuntimeLimits
 from sidecall_server.wire.call_outcome import (
     ABORT_REASON_NUMBERS,
     CALL_PHASE_NUMBERS,
-    write_call_durations,
-    write_call_outcome,
+    put_call_durations,
+    put_call_outcome,
+    put_call_reference,
     write_call_reference,
 )
 from sidecall_server.wire.durations import write_duration
@@ -41,8 +42,9 @@ from sidecall_server.wire.errors import (
     write_reason,
 )
 from sidecall_server.wire.runtime import write_cancelled
-from sidecall_server.wire.tool_call import TOOL_MODE_NUMBERS, write_tool_call
-from sidecall_server.wire.tool_output import write_projections
+from sidecall_server.wire.tool_call import TOOL_MODE_NUMBERS, put_tool_call
+from sidecall_server.wire.tool_output import put_projections
+from sidecall_server.wire.wire_form import Parts, begin, end, put, put_data, put_number, tag
 
 _RESUME_OUTCOMES: Final = {
     ResumeOutcome.NEW: pb.RESUME_OUTCOME_NEW,
@@ -64,6 +66,10 @@ class ServerFrames:
 
     def write(self, frame: ServerFrame | Chunk) -> bytes:
         """One frame, serialised."""
+        if isinstance(frame, InvokeHandler):
+            return _invoke_handler(frame)
+        if isinstance(frame, CallCompleted):
+            return _call_completed(frame)
         message = pb.ServerFrame()
         if isinstance(frame, Welcome):
             self._welcome(frame, message.welcome)
@@ -91,6 +97,62 @@ class ServerFrames:
         into.effective_tool_mode = TOOL_MODE_NUMBERS[frame.effective_tool_mode]
 
 
+# --- by hand: the frames of every call ------------------------------------------------
+
+
+def _invoke_handler(frame: InvokeHandler) -> bytes:
+    parts: Parts = []
+    whole = begin(parts)
+    put_data(parts, _INVOCATION_TOKEN, frame.invocation_token)
+    begun = begin(parts)
+    put_tool_call(parts, frame.call)
+    end(parts, begun, _INVOKED_CALL)
+    put_number(parts, _REWRITTEN, frame.rewritten)
+    put_number(parts, _INVOKED_DISPATCH_ORDER, frame.dispatch_order)
+    end(parts, whole, _INVOKE_HANDLER)
+    return b"".join(parts)
+
+
+def _call_completed(frame: CallCompleted) -> bytes:
+    parts: Parts = []
+    whole = begin(parts)
+    begun = begin(parts)
+    put_call_reference(parts, frame.call)
+    end(parts, begun, _COMPLETED_CALL)
+    put_number(parts, _COMPLETED_DISPATCH_ORDER, frame.dispatch_order)
+    begun = begin(parts)
+    put_call_outcome(parts, frame.outcome)
+    end(parts, begun, _OUTCOME)
+    if frame.projection is not None:
+        begun = begin(parts)
+        put_projections(parts, frame.projection, frame.views, frame.hook_kind)
+        end(parts, begun, _PROJECTIONS)
+    for context in frame.additional_contexts:
+        put(parts, _ADDITIONAL_CONTEXTS, context.encode())
+    begun = begin(parts)
+    put_call_durations(parts, frame.durations)
+    end(parts, begun, _DURATIONS)
+    end(parts, whole, _CALL_COMPLETED)
+    return b"".join(parts)
+
+
+_INVOKE_HANDLER: Final = tag(pb.ServerFrame, "invoke_handler")
+_INVOCATION_TOKEN: Final = tag(pb.InvokeHandler, "invocation_token")
+_INVOKED_CALL: Final = tag(pb.InvokeHandler, "call")
+_REWRITTEN: Final = tag(pb.InvokeHandler, "rewritten")
+_INVOKED_DISPATCH_ORDER: Final = tag(pb.InvokeHandler, "dispatch_order")
+_CALL_COMPLETED: Final = tag(pb.ServerFrame, "call_completed")
+_COMPLETED_CALL: Final = tag(pb.CallCompleted, "call")
+_COMPLETED_DISPATCH_ORDER: Final = tag(pb.CallCompleted, "dispatch_order")
+_OUTCOME: Final = tag(pb.CallCompleted, "outcome")
+_PROJECTIONS: Final = tag(pb.CallCompleted, "projections")
+_ADDITIONAL_CONTEXTS: Final = tag(pb.CallCompleted, "additional_contexts")
+_DURATIONS: Final = tag(pb.CallCompleted, "durations")
+
+
+# --- all others -----------------------------------------------------------------------
+
+
 def _chunk(frame: Chunk, into: pb.ServerFrame) -> None:
     chunk = into.output_chunk
     chunk.transfer_id, chunk.size_bytes, chunk.data = frame
@@ -98,7 +160,7 @@ def _chunk(frame: Chunk, into: pb.ServerFrame) -> None:
 
 def _call_accepted(frame: CallAccepted, into: pb.ServerFrame) -> None:
     accepted = into.call_accepted
-    write_call_reference(frame.call, accepted.call)
+    accepted.call.CopyFrom(write_call_reference(frame.call))
     accepted.dispatch_order = frame.dispatch_order
     accepted.phase = CALL_PHASE_NUMBERS[frame.phase]
     accepted.duplicate = frame.duplicate
@@ -107,7 +169,7 @@ def _call_accepted(frame: CallAccepted, into: pb.ServerFrame) -> None:
 def _invoke_hook(frame: InvokeHook, into: pb.ServerFrame) -> None:
     invoke = into.invoke_hook
     invoke.hook_token = frame.hook_token
-    write_call_reference(frame.call, invoke.call)
+    invoke.call.CopyFrom(write_call_reference(frame.call))
     invoke.point = _HOOK_POINTS[frame.point]
     _hook_view(frame.payload, invoke.payload)
     write_duration(frame.timeout_seconds, invoke.timeout)
@@ -122,32 +184,13 @@ def _hook_view(view: HookView, into: tool_output_pb2.HookPayload) -> None:
         into.tool_response_json = view.tool_response_json.encode()
 
 
-def _invoke_handler(frame: InvokeHandler, into: pb.ServerFrame) -> None:
-    invoke = into.invoke_handler
-    invoke.invocation_token = frame.invocation_token
-    write_tool_call(frame.call, invoke.call)
-    invoke.rewritten = frame.rewritten
-    invoke.dispatch_order = frame.dispatch_order
-
-
 def _abort_handler(frame: AbortHandler, into: pb.ServerFrame) -> None:
     abort = into.abort_handler
     abort.token = frame.token
-    write_call_reference(frame.call, abort.call)
+    abort.call.CopyFrom(write_call_reference(frame.call))
     abort.reason = ABORT_REASON_NUMBERS[frame.reason]
     abort.wait_for_teardown = frame.wait_for_teardown
     write_duration(frame.teardown_timeout_seconds, abort.teardown_timeout)
-
-
-def _call_completed(frame: CallCompleted, into: pb.ServerFrame) -> None:
-    completed = into.call_completed
-    write_call_reference(frame.call, completed.call)
-    completed.dispatch_order = frame.dispatch_order
-    write_call_outcome(frame.outcome, completed.outcome)
-    if frame.projection is not None:
-        write_projections(frame.projection, frame.views, frame.hook_kind, completed.projections)
-    completed.additional_contexts.extend(frame.additional_contexts)
-    write_call_durations(frame.durations, completed.durations)
 
 
 def _cancel_result(frame: CancelResult, into: pb.ServerFrame) -> None:
@@ -173,15 +216,13 @@ def _frame_error(frame: FrameError, into: pb.ServerFrame) -> None:
     for violation in fitting_violations(frame.field_violations, MAX_DETAIL_BYTES):
         error.field_violations.add(field=violation.field, description=violation.description)
     if frame.call is not None:
-        write_call_reference(frame.call, error.call)
+        error.call.CopyFrom(write_call_reference(frame.call))
 
 
 _WRITERS: Final[Mapping[type, Callable[[Any, pb.ServerFrame], None]]] = {
     CallAccepted: _call_accepted,
     InvokeHook: _invoke_hook,
-    InvokeHandler: _invoke_handler,
     AbortHandler: _abort_handler,
-    CallCompleted: _call_completed,
     CancelResult: _cancel_result,
     Drain: _drain,
     Heartbeat: _heartbeat,

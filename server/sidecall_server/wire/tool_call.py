@@ -31,6 +31,7 @@ from sidecall_server.wire.validation import (
     read_required_id,
     read_text,
 )
+from sidecall_server.wire.wire_form import Parts, begin, end, put, put_text, tag, varint
 
 PAYLOAD_KINDS: Final[Mapping[int, PayloadKind]] = {
     pb.PAYLOAD_KIND_FUNCTION: PayloadKind.FUNCTION,
@@ -107,23 +108,34 @@ def read_tool_payload(message: pb.ToolPayload, path: str) -> ToolPayload:
     return _PAYLOADS[read_oneof(message, "payload", path, _PAYLOADS)](message, path)
 
 
-def write_tool_name(name: ToolName, into: pb.ToolName | None = None) -> pb.ToolName:
-    message = pb.ToolName() if into is None else into
-    message.name = name.name
-    if name.namespace is not None:
-        message.namespace = name.namespace
-    return message
+def write_tool_name(name: ToolName) -> pb.ToolName:
+    """A name, as a message of its own."""
+    parts: Parts = []
+    put_tool_name(parts, name)
+    return pb.ToolName.FromString(b"".join(parts))
 
 
-def write_tool_call(call: ToolCall, into: pb.ToolCall | None = None) -> pb.ToolCall:
-    """A call, as an agent is to run it."""
-    message = pb.ToolCall() if into is None else into
-    message.call_id = call.call_id
-    message.turn_id = call.turn_id
-    write_tool_name(call.tool_name, message.tool_name)
-    _write_payload(call.payload, message.payload)
-    _write_source(call.source, message.source)
-    return message
+def put_tool_name(parts: Parts, name: ToolName) -> None:
+    """The fields of a name."""
+    put_text(parts, _NAME, name.name)
+    namespace = name.namespace
+    if namespace is not None:
+        put(parts, _NAMESPACE, namespace.encode())
+
+
+def put_tool_call(parts: Parts, call: ToolCall) -> None:
+    """The fields of a call, as an agent is to run it."""
+    put_text(parts, _CALL_ID, call.call_id)
+    put_text(parts, _TURN_ID, call.turn_id)
+    begun = begin(parts)
+    put_tool_name(parts, call.tool_name)
+    end(parts, begun, _TOOL_NAME)
+    begun = begin(parts)
+    _put_payload(parts, call.payload)
+    end(parts, begun, _PAYLOAD)
+    begun = begin(parts)
+    _put_source(parts, call.source)
+    end(parts, begun, _SOURCE)
 
 
 def _read_function(message: pb.ToolPayload, path: str) -> ToolPayload:
@@ -161,24 +173,49 @@ def _read_source(message: pb.ToolCallSource, path: str) -> ToolCallSource:
             return _DIRECT
 
 
-def _write_payload(payload: ToolPayload, into: pb.ToolPayload) -> None:
-    match payload:
-        case FunctionPayload(arguments):
-            into.function.arguments = arguments.encode()
-        case CustomPayload(text):
-            into.custom.input = text.encode()
-        case ToolSearchPayload(query, limit):
-            into.tool_search.query = query
-            if limit is not None:
-                into.tool_search.limit = limit
+def _put_payload(parts: Parts, payload: ToolPayload) -> None:
+    begun = begin(parts)
+    if isinstance(payload, FunctionPayload):
+        put_text(parts, _ARGUMENTS, payload.arguments)
+        end(parts, begun, _FUNCTION)
+    elif isinstance(payload, CustomPayload):
+        put_text(parts, _INPUT, payload.input)
+        end(parts, begun, _CUSTOM)
+    else:
+        put_text(parts, _QUERY, payload.query)
+        if payload.limit is not None:
+            parts.append(_LIMIT + varint(payload.limit))
+        end(parts, begun, _TOOL_SEARCH)
 
 
-def _write_source(source: ToolCallSource, into: pb.ToolCallSource) -> None:
-    match source:
-        case Direct():
-            into.direct.SetInParent()
-        case DirectPlaintextMessage():
-            into.direct_plaintext_message.SetInParent()
-        case CodeMode(cell_id, runtime_tool_call_id):
-            into.code_mode.cell_id = cell_id
-            into.code_mode.runtime_tool_call_id = runtime_tool_call_id
+def _put_source(parts: Parts, source: ToolCallSource) -> None:
+    begun = begin(parts)
+    if isinstance(source, Direct):
+        end(parts, begun, _DIRECT_SOURCE)
+    elif isinstance(source, CodeMode):
+        put_text(parts, _CELL_ID, source.cell_id)
+        put_text(parts, _RUNTIME_TOOL_CALL_ID, source.runtime_tool_call_id)
+        end(parts, begun, _CODE_MODE)
+    else:
+        end(parts, begun, _DIRECT_PLAINTEXT_MESSAGE)
+
+
+_NAME: Final = tag(pb.ToolName, "name")
+_NAMESPACE: Final = tag(pb.ToolName, "namespace")
+_CALL_ID: Final = tag(pb.ToolCall, "call_id")
+_TURN_ID: Final = tag(pb.ToolCall, "turn_id")
+_TOOL_NAME: Final = tag(pb.ToolCall, "tool_name")
+_PAYLOAD: Final = tag(pb.ToolCall, "payload")
+_SOURCE: Final = tag(pb.ToolCall, "source")
+_FUNCTION: Final = tag(pb.ToolPayload, "function")
+_CUSTOM: Final = tag(pb.ToolPayload, "custom")
+_TOOL_SEARCH: Final = tag(pb.ToolPayload, "tool_search")
+_ARGUMENTS: Final = tag(pb.FunctionPayload, "arguments")
+_INPUT: Final = tag(pb.CustomPayload, "input")
+_QUERY: Final = tag(pb.ToolSearchPayload, "query")
+_LIMIT: Final = tag(pb.ToolSearchPayload, "limit")
+_DIRECT_SOURCE: Final = tag(pb.ToolCallSource, "direct")
+_DIRECT_PLAINTEXT_MESSAGE: Final = tag(pb.ToolCallSource, "direct_plaintext_message")
+_CODE_MODE: Final = tag(pb.ToolCallSource, "code_mode")
+_CELL_ID: Final = tag(pb.CodeModeSource, "cell_id")
+_RUNTIME_TOOL_CALL_ID: Final = tag(pb.CodeModeSource, "runtime_tool_call_id")

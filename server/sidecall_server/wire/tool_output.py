@@ -59,6 +59,16 @@ from sidecall_server.wire.validation import (
     read_oneof,
     read_text,
 )
+from sidecall_server.wire.wire_form import (
+    Parts,
+    begin,
+    end,
+    put,
+    put_number,
+    put_text,
+    tag,
+    varint,
+)
 
 _ViewField: TypeAlias = Literal[
     "log", "response_item", "response_item_json", "hook", "code_mode_json"
@@ -288,21 +298,32 @@ def write_views(views: Iterable[View]) -> pb.ViewSelection:
 
 
 def write_projections(
-    projection: Projection,
-    views: Iterable[View],
-    hook_kind: HookKind = HookKind.DEFAULT,
-    into: pb.ToolOutputProjections | None = None,
+    projection: Projection, views: Iterable[View], hook_kind: HookKind = HookKind.DEFAULT
 ) -> pb.ToolOutputProjections:
+    """The views that are wanted, as a message of their own."""
+    parts: Parts = []
+    put_projections(parts, projection, views, hook_kind)
+    return pb.ToolOutputProjections.FromString(b"".join(parts))
+
+
+def put_projections(
+    parts: Parts, projection: Projection, views: Iterable[View], hook_kind: HookKind
+) -> None:
     """The views that are wanted; no other one is computed (R6).
 
     The response item's success comes with either form of the item.
     """
-    message = pb.ToolOutputProjections() if into is None else into
-    message.success_for_logging = projection.success_for_logging
-    message.contains_external_context = projection.contains_external_context
+    says_response_success = False
     for view in views:
-        _WRITE_VIEW[view](projection, hook_kind, message)
-    return message
+        _PUT_VIEW[view](parts, projection, hook_kind)
+        if view in _ITEM_VIEWS:
+            says_response_success = True
+    put_number(parts, _SUCCESS_FOR_LOGGING, projection.success_for_logging)
+    if says_response_success:
+        success = projection.response_success
+        if success is not None:
+            parts.append(_RESPONSE_SUCCESS + varint(success))
+    put_number(parts, _CONTAINS_EXTERNAL_CONTEXT, projection.contains_external_context)
 
 
 def keep_views(
@@ -318,9 +339,9 @@ def keep_views(
     return projections if left else None
 
 
-def write_response_item(item: ResponseItem, into: pb.ResponseItem | None = None) -> pb.ResponseItem:
+def write_response_item(item: ResponseItem) -> pb.ResponseItem:
     """What the model reads, typed."""
-    message = pb.ResponseItem() if into is None else into
+    message = pb.ResponseItem()
     match item:
         case FunctionCallOutput():
             _write_output(item, message.function_call_output)
@@ -370,58 +391,59 @@ def _write_item(item: ContentItem, into: pb.ContentItem) -> None:
             into.encrypted_content.encrypted_content = content.encode()
 
 
-def _write_log_view(
-    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
-) -> None:
-    into.log.preview = projection.log_preview
+def _put_log(parts: Parts, projection: Projection, hook_kind: HookKind) -> None:
+    begun = begin(parts)
+    put_text(parts, _PREVIEW, projection.log_preview)
+    end(parts, begun, _LOG)
 
 
-def _write_item_view(
-    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
-) -> None:
-    write_response_item(projection.response_item, into.response_item)
-    _write_response_success(projection, into)
+def _put_response_item(parts: Parts, projection: Projection, hook_kind: HookKind) -> None:
+    item = write_response_item(projection.response_item)
+    put(parts, _RESPONSE_ITEM, item.SerializeToString())
 
 
-def _write_item_json_view(
-    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
-) -> None:
-    into.response_item_json = projection.response_item_json.encode()
-    _write_response_success(projection, into)
+def _put_response_item_json(parts: Parts, projection: Projection, hook_kind: HookKind) -> None:
+    put(parts, _RESPONSE_ITEM_JSON, projection.response_item_json.encode())
 
 
-def _write_response_success(projection: Projection, into: pb.ToolOutputProjections) -> None:
-    success = projection.response_success
-    if success is not None:
-        into.response_success = success
-
-
-def _write_hook_view(
-    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
-) -> None:
+def _put_hook(parts: Parts, projection: Projection, hook_kind: HookKind) -> None:
     payload = projection.hook_payload(hook_kind)
     if payload is None:
         return
-    hook = into.hook
-    hook.tool_name = payload.tool_name
-    hook.matcher_aliases.extend(payload.matcher_aliases)
-    hook.tool_use_id = payload.tool_use_id
-    hook.tool_input_json = payload.tool_input_json.encode()
-    hook.tool_response_json = payload.tool_response_json.encode()
+    begun = begin(parts)
+    put_text(parts, _HOOK_TOOL_NAME, payload.tool_name)
+    for alias in payload.matcher_aliases:
+        put(parts, _MATCHER_ALIASES, alias.encode())
+    put_text(parts, _TOOL_USE_ID, payload.tool_use_id)
+    put_text(parts, _TOOL_INPUT_JSON, payload.tool_input_json)
+    put(parts, _TOOL_RESPONSE_JSON, payload.tool_response_json.encode())
+    end(parts, begun, _HOOK)
 
 
-def _write_code_mode_view(
-    projection: Projection, hook_kind: HookKind, into: pb.ToolOutputProjections
-) -> None:
-    into.code_mode_json = projection.code_mode_json.encode()
+def _put_code_mode(parts: Parts, projection: Projection, hook_kind: HookKind) -> None:
+    put(parts, _CODE_MODE_JSON, projection.code_mode_json.encode())
 
 
-_WRITE_VIEW: Final[
-    Mapping[View, Callable[[Projection, HookKind, pb.ToolOutputProjections], None]]
-] = {
-    View.LOG: _write_log_view,
-    View.RESPONSE_ITEM: _write_item_view,
-    View.RESPONSE_ITEM_JSON: _write_item_json_view,
-    View.HOOK: _write_hook_view,
-    View.CODE_MODE: _write_code_mode_view,
+_PUT_VIEW: Final[Mapping[View, Callable[[Parts, Projection, HookKind], None]]] = {
+    View.LOG: _put_log,
+    View.RESPONSE_ITEM: _put_response_item,
+    View.RESPONSE_ITEM_JSON: _put_response_item_json,
+    View.HOOK: _put_hook,
+    View.CODE_MODE: _put_code_mode,
 }
+_ITEM_VIEWS: Final = (View.RESPONSE_ITEM, View.RESPONSE_ITEM_JSON)
+
+_LOG: Final = tag(pb.ToolOutputProjections, "log")
+_PREVIEW: Final = tag(pb.LogView, "preview")
+_RESPONSE_ITEM: Final = tag(pb.ToolOutputProjections, "response_item")
+_RESPONSE_ITEM_JSON: Final = tag(pb.ToolOutputProjections, "response_item_json")
+_HOOK: Final = tag(pb.ToolOutputProjections, "hook")
+_HOOK_TOOL_NAME: Final = tag(pb.HookPayload, "tool_name")
+_MATCHER_ALIASES: Final = tag(pb.HookPayload, "matcher_aliases")
+_TOOL_USE_ID: Final = tag(pb.HookPayload, "tool_use_id")
+_TOOL_INPUT_JSON: Final = tag(pb.HookPayload, "tool_input_json")
+_TOOL_RESPONSE_JSON: Final = tag(pb.HookPayload, "tool_response_json")
+_CODE_MODE_JSON: Final = tag(pb.ToolOutputProjections, "code_mode_json")
+_SUCCESS_FOR_LOGGING: Final = tag(pb.ToolOutputProjections, "success_for_logging")
+_RESPONSE_SUCCESS: Final = tag(pb.ToolOutputProjections, "response_success")
+_CONTAINS_EXTERNAL_CONTEXT: Final = tag(pb.ToolOutputProjections, "contains_external_context")
