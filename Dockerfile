@@ -4,18 +4,22 @@
 #   docker run --rm --read-only --cap-drop ALL sidecall
 #
 # With telemetry: --build-arg EXTRAS=[otel,prometheus]
+# The server's own work is compiled, which takes two minutes; not so: --build-arg COMPILE=0
 #
 # It listens on /run/sidecall/private/sidecall.sock: share /run/sidecall with the agent's
 # container (same user, or --socket-group), and set SIDECALL_ENDPOINT there as it is set here.
 
 FROM python:3.11-slim AS builder
 ARG EXTRAS=
+ARG COMPILE=1
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY clients/python clients/python
 COPY server server
 RUN python -m venv --without-pip /opt/sidecall \
-    && python -m pip --python /opt/sidecall/bin/python install --no-cache-dir \
+    && SIDECALL_COMPILE=${COMPILE} python -m pip --python /opt/sidecall/bin/python install \
+        --no-cache-dir \
         ./clients/python ".${EXTRAS}"
 
 FROM python:3.11-slim

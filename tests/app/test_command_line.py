@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from sidecall_server.app.cli import COMMANDS
 from sidecall_server.app.settings import Settings
-from sidecall_server.app.version import VERSION
+from sidecall_server.app.version import VERSION, compiled
 
 from tests.app.certificates import Authority
 from tests.app.processes import Processes, ServerProcess, finished
 
+SHOWN = f"sidecall {VERSION} (compiled)\n" if compiled() else f"sidecall {VERSION}\n"
 SIDECALL = (sys.executable, "-m", "sidecall_server")
 SERVE = (*SIDECALL, "serve")
 
@@ -27,14 +28,14 @@ def server(folder: Path, processes: Processes) -> ServerProcess:
 def test_the_version_is_shown() -> None:
     result = finished(*SIDECALL, "--version")
 
-    assert (result.returncode, result.stdout) == (0, f"sidecall {VERSION}\n")
+    assert (result.returncode, result.stdout) == (0, SHOWN)
     assert metadata.version("sidecall-server") == VERSION
 
 
 def test_the_installed_command_is_the_module() -> None:
     script = Path(sys.executable).with_name("sidecall")
 
-    assert finished(str(script), "--version").stdout == f"sidecall {VERSION}\n"
+    assert finished(str(script), "--version").stdout == SHOWN
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2
-from sidecall_server.app.version import VERSION
+from sidecall_server.app.version import VERSION, compiled
 
 from tests.app.processes import (
     BELL_COMMAND,
@@ -89,6 +89,7 @@ def test_the_ready_line_is_the_only_line_on_standard_output(
         "address": f"unix://{folder}/a.sock",
         "pid": server.process.pid,
         "version": VERSION,
+        "compiled": compiled(),
         "instance_id": "bell",
     }
 

@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from sidecall_server.app.version import compiled
+
 from tests.bench.plan import ROWS, cell_of
 from tests.bench.profile import profile
 from tests.bench.report import KEYS, NAMES, measure
@@ -32,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="measure everything and write it into BENCHMARKS.md, with plots: ten minutes",
     )
     options = parser.parse_args(arguments)
+    if not compiled():
+        _tell("the server is not compiled; `make bench` measures one that is")
     if options.profile:
         print("\n".join(profile(cell_of(options.profile))))
         return 0

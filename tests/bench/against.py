@@ -2,7 +2,8 @@
 
 Both serve the cell of the row NAME in turn, and are started anew again and again: where a
 process lies in memory is worth several percent, as much as most changes are. The other
-checkout (`git worktree add`) needs no environment of its own.
+checkout (`git worktree add`) needs no environment of its own. A server is compiled where
+`make compiled` was run in its checkout.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def _one_start(
 def _started(stack: ExitStack, checkout: Path) -> tuple[LoadSide, LoadSide]:
     """A server of the checkout, and what loads it."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    path = os.pathsep.join(str(checkout / part) for part in ("server", "clients/python"))
+    path = os.pathsep.join(
+        str(checkout / part) for part in (".compiled", "server", "clients/python")
+    )
     environment = {**os.environ, "PYTHONPATH": path}
     server = stack.enter_context(serving(folder, WITH_ECHO, environment))
     return stack.enter_context(loading(server)), stack.enter_context(loading(server))

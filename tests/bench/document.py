@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import grpc
+from sidecall_server.app.version import compiled
 
 from tests.bench.plan import cell_of
 from tests.bench.plots import draw
@@ -58,5 +59,5 @@ def machine() -> str:
     return (
         f"{os.cpu_count()} × {cpu.group(1) if cpu else platform.machine()},"
         f" Linux {platform.release()}, Python {platform.python_version()},"
-        f" grpcio {grpc.__version__}."
+        f" grpcio {grpc.__version__}; the server {'compiled' if compiled() else 'interpreted'}."
     )

@@ -32,6 +32,7 @@ async def test_a_short_run_breaks_no_rule() -> None:
     assert ledger.evil["Forge"] > 0
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("planted", "fault"), PLANTED)
 async def test_a_planted_fault_is_found(planted: str, fault: Fault) -> None:
     said: list[str] = []

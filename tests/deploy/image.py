@@ -16,7 +16,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -39,6 +39,7 @@ _BASE_PYTHON: Final = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.v
 _SHIMS: Final = {
     "python": 'exec {python} "$@"',
     "useradd": 'echo "$@" >> {folder}/users',
+    "apt-get": 'echo "$@" >> {folder}/packages',
     # Owners need the user, who is only noted.
     "install": 'args=(); while (($#)); do case $1 in -o|-g) shift;; *) args+=("$1");; esac;'
     ' shift; done; exec /usr/bin/install "${{args[@]}}"',
@@ -62,7 +63,7 @@ def instructions(dockerfile: str) -> Iterator[Instruction]:
 class Image:
     """What a build came to."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, arguments: Mapping[str, str]) -> None:
         self.folder = folder
         self.root = folder / "root"
         self.variables: dict[str, str] = {}
@@ -72,13 +73,14 @@ class Image:
         self.command: list[str] = []
         self.health_command: list[str] = []
         self.stages: list[str] = []
+        self._given = arguments
         self._arguments: dict[str, str] = {}
         self._workdir = "/"
 
     @classmethod
-    def build(cls, folder: Path) -> Image:
+    def build(cls, folder: Path, **arguments: str) -> Image:
         """Build the repository's Dockerfile with the files that its context would have."""
-        image = cls(folder)
+        image = cls(folder, arguments)
         for name, script in _SHIMS.items():
             shim = folder / "shims" / name
             shim.parent.mkdir(exist_ok=True)
@@ -110,7 +112,7 @@ class Image:
                 self._begin_stage(value)
             case "ARG":
                 name, _, default = value.partition("=")
-                self._arguments[name] = default
+                self._arguments[name] = self._given.get(name, default)
             case "WORKDIR":
                 self._workdir = value
                 self._inside(value).mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ OUTPUTS = st.lists(
         st.sampled_from(PayloadKind),
         st.sampled_from(["a", "b", None]),
         st.sampled_from(["t", "", None]),
+        st.sampled_from(["i", None]),
     ),
     max_size=12,
 )

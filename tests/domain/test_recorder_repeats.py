@@ -26,6 +26,8 @@ from sidecall_server.domain.values import (
     ToolName,
 )
 
+pytestmark = pytest.mark.interpreted
+
 
 class _PlainRecorder(Recorder):
     """Looks for the records of every output in every prompt (L2-L6)."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecall_server.domain.errors import DomainError, Reason
 from sidecall_server.domain.frames import Chunk
-from sidecall_server.runtime.transfers import Transfers
+from sidecall_server.runtime.transfers import MAX_OPEN, Transfers
 
 
 def transfers(**limits: int) -> Transfers:
@@ -67,7 +67,7 @@ def test_a_piece_that_does_not_fit_ends_its_transfer_only(
 
 def test_only_so_many_transfers_are_open() -> None:
     limited = transfers(max_bytes=10_000)
-    for number in range(Transfers.max_open):
+    for number in range(MAX_OPEN):
         limited.add(Chunk(number, 2, b"x"))
     with pytest.raises(DomainError) as refused:
         limited.add(Chunk(1000, 2, b"x"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
+import pytest
+
 from tests.soak.run import soak
 
 SECONDS = 4.0
@@ -18,12 +20,14 @@ async def test_a_short_soak_leaves_nothing() -> None:
     )
 
 
+@pytest.mark.interpreted
 async def test_a_planted_leak_is_found() -> None:
     command = (sys.executable, "-m", "tests.chaos.sabotaged_server", "hoard-memory")
     faults = (await soak(SECONDS, 1, print, command)).judge()
     assert any(fault.startswith("memory grew by ") for fault in faults), faults
 
 
+@pytest.mark.interpreted
 async def test_a_task_that_is_left_is_found() -> None:
     command = (sys.executable, "-m", "tests.chaos.sabotaged_server", "leave-tasks")
     faults = (await soak(SECONDS, 1, print, command)).judge()

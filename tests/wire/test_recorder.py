@@ -96,6 +96,7 @@ def test_no_form_named_means_all() -> None:
     assert read_formats([2, 2], "formats") == {2}
 
 
+@pytest.mark.interpreted
 def test_what_a_prompt_repeats_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     read_anew = list[str]()
     plain = recorder._read_output

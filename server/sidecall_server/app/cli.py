@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.version:
-        from sidecall_server.app.version import VERSION
+        from sidecall_server.app.version import VERSION, compiled
 
-        print(f"sidecall {VERSION}")
+        print(f"sidecall {VERSION}{' (compiled)' if compiled() else ''}")
         return 0
     if options.command is None:
         parser.print_help(sys.stderr)

@@ -19,7 +19,7 @@ from sidecall_server.app.settings import Settings
 from sidecall_server.app.shutdown import Shutdown, parent_watched, signals, watch_stdin
 from sidecall_server.app.sockets import UnixSocket, default_socket_path
 from sidecall_server.app.tcp import Certificates, ListenRefused, TcpAddress, require_protected
-from sidecall_server.app.version import VERSION
+from sidecall_server.app.version import VERSION, compiled
 from sidecall_server.rpc.authentication import BearerAuthentication, BearerTokens
 from sidecall_server.rpc.boundary import ErrorBoundary, receive_limit_bytes
 
@@ -199,6 +199,7 @@ def _announce(address: str, instance_id: str, ready_to: TextIO) -> None:
         "address": address,
         "pid": os.getpid(),
         "version": VERSION,
+        "compiled": compiled(),
         "instance_id": instance_id,
     }
     log.info("ready", extra={key: value for key, value in ready.items() if key != "event"})

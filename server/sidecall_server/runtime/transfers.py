@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Final
 
 from sidecall_server.domain.errors import DomainError, InvalidArgument, Reason, ResourceExhausted
 from sidecall_server.domain.frames import Chunk
 
+MAX_OPEN: Final = 64
+"""Transfers of one session that may be under way."""
+
 
 class Transfers:
-    """The transfers of one session that are under way; at most `max_open` at a time."""
-
-    max_open = 64
+    """The transfers of one session that are under way; at most `MAX_OPEN` at a time."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class Transfers:
         self._drop(chunk.transfer_id)
         if taken < chunk.size_bytes:
             self._refused[chunk.transfer_id] = chunk.size_bytes - taken
-            if len(self._refused) > self.max_open:
+            if len(self._refused) > MAX_OPEN:
                 self._refused.popitem(last=False)
 
     def _check(self, chunk: Chunk) -> None:
@@ -103,7 +105,7 @@ class Transfers:
                 "output_chunk.data", "the pieces hold more than size_bytes says"
             )
         elif self.held_bytes + len(chunk.data) > self._max_bytes or (
-            known is None and len(self._open) >= self.max_open
+            known is None and len(self._open) >= MAX_OPEN
         ):
             problem = ResourceExhausted(
                 "too much is under way in pieces; finish a transfer first",
