@@ -54,6 +54,7 @@ from sidecall_server.wire.runtime import read_cancel_target
 from sidecall_server.wire.session import read_session_options, read_turn_options
 from sidecall_server.wire.tool_call import PAYLOAD_KINDS, read_tool_call, read_tool_name
 from sidecall_server.wire.tool_output import read_tool_output, read_views
+from sidecall_server.wire.usual_frames import read_usual
 from sidecall_server.wire.validation import (
     MAX_NAMED_VALUES,
     bounded,
@@ -99,6 +100,11 @@ class ClientFrames:
         Raises:
             InvalidArgument: it is not a frame, or its fields cannot be used.
         """
+        usual = read_usual(data)
+        return self.read_any(data) if usual is None else usual
+
+    def read_any(self, data: bytes) -> ClientFrame | Chunk:
+        """The same, with protobuf."""
         try:
             message = pb.ClientFrame.FromString(data)
         except DecodeError:

@@ -14,7 +14,7 @@ from google.protobuf import message
 from sidecall_server.domain.errors import InvalidArgument
 from sidecall_server.domain.frames import Envelope
 from sidecall_server.wire.raw_message import BYTES, MANY, ONE, UINT64, raw_message
-from sidecall_server.wire.wire_form import Parts, put, put_number, tag
+from sidecall_server.wire.wire_form import Parts, put, put_number, tag, varint_at
 
 _Envelope = raw_message(
     "Envelope",
@@ -33,7 +33,7 @@ def open_envelope(data: bytes) -> Envelope:
     size = len(data)
     while position < size:
         field = data[position]
-        number, position = _varint_at(data, position + 1)
+        number, position = varint_at(data, position + 1)
         if field == _FRAMES[0] and 0 <= number <= size - position:
             frames.append(data[position : position + number])
             position += number
@@ -44,19 +44,6 @@ def open_envelope(data: bytes) -> Envelope:
         else:
             return _open_unusual(data)
     return Envelope(sequence, acknowledged, frames)
-
-
-def _varint_at(data: bytes, position: int) -> tuple[int, int]:
-    """The number that stands there, and where it ends; -1 where protobuf should read it."""
-    number = shift = 0
-    while position < len(data) and shift < _PLAIN_BITS:
-        byte = data[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, position
-        shift += 7
-    return -1, position
 
 
 def _open_unusual(data: bytes) -> Envelope:
@@ -78,7 +65,6 @@ def seal_envelope(envelope: Envelope) -> bytes:
     return b"".join(parts)
 
 
-_PLAIN_BITS: Final = 56
 _SEQUENCE: Final = tag(_Envelope, "sequence")
 _ACKNOWLEDGED: Final = tag(_Envelope, "acknowledged")
 _FRAMES: Final = tag(_Envelope, "frames")
