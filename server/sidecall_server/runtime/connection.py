@@ -1,16 +1,18 @@
 """One stream between an agent and its session: when what is read is taken, and what is written.
 
 `put` takes a message and never waits; `serve` hands it to the protocol and writes what it led
-to. What messages mean stands in `runtime/protocol.py`.
+to. Where nothing else is under way `put` does both itself, and `serve` sleeps on. What messages
+mean stands in `runtime/protocol.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from sidecall_server.runtime.begun_write import BegunWrite
 from sidecall_server.runtime.outbox import FrameCodec
 from sidecall_server.runtime.protocol import StreamProtocol
 
@@ -27,6 +29,9 @@ MAX_INBOX_BYTES: Final = 1 << 20
 
 MAX_INBOX_SECONDS: Final = 0.01
 """How long it lies there, at most."""
+
+
+Write: TypeAlias = Callable[[bytes], Coroutine[Any, Any, None]]
 
 
 class Connection:
@@ -60,7 +65,14 @@ class Connection:
         """Messages that were read and not taken yet."""
         self._inbox_bytes = 0
         self._overdue: asyncio.TimerHandle | None = None
+        self._answering = False
+        self._taken_frames = 0
+        """Frames that `put` has taken, and `serve` is to answer."""
         self._hung_up = False
+        self._write: Write | None = None
+        self._unwritten: deque[bytes] = deque()
+        self._begun: BegunWrite | None = None
+        """The write that goes on while `serve` sleeps."""
         self._writing_since: float | None = None
         self._timer = self._loop.call_later(self._tick_seconds, self._tick)
 
@@ -72,6 +84,9 @@ class Connection:
         `serve` does, while the next one is being read, and writes what several of them led to
         together. A write that the agent does not take holds up nothing that it says.
         """
+        if self._idle:
+            self._answer(message)
+            return
         self._inbox.append(message)
         self._inbox_bytes += len(message)
         self._rouse()
@@ -102,33 +117,38 @@ class Connection:
         if self._overdue is not None:
             self._overdue.cancel()
         self._inbox.clear()
+        if self._begun is not None:
+            self._begun.abandon()
         self._protocol.lost()
 
     # --- writing ----------------------------------------------------------------------
 
-    async def serve(self, write: Callable[[bytes], Awaitable[None]]) -> None:
+    async def serve(self, write: Write) -> None:
         """Write what there is to say, as it comes. Ends after Detach.
 
         Raises:
             DomainError: why the stream has to end.
         """
         protocol = self._protocol
+        self._write = write
         while True:
+            handled, self._taken_frames = self._taken_frames, 0
             if self._inbox:
-                handled = self._take_next()
+                handled += self._take_next()
+            if handled:
                 if self._inbox or not protocol.alone:
                     await self._gather(handled)
             elif self._hung_up:
                 protocol.end(None)
             self._look_again = False
-            messages = protocol.next_messages()
+            self._unwritten.extend(protocol.next_messages())
             if not self._room.is_set() and protocol.has_room:
                 self._room.set()
-            for message in messages:
+            while self._unwritten:
                 self._writing_since = self._loop.time()
-                await write(message)
+                await write(self._unwritten.popleft())
             self._writing_since = None
-            if self._look_again or self._inbox:
+            if self._look_again or self._inbox or (self._hung_up and not protocol.ended):
                 continue
             if protocol.error is not None:
                 raise protocol.error
@@ -148,8 +168,55 @@ class Connection:
 
     def _rouse(self) -> None:
         """Let `serve` look at its inbox, and at what there is to write."""
+        if self._begun is not None or self._answering:
+            return  # `serve` would find nothing to do
         if self._sleeping is not None and not self._sleeping.done():
             self._sleeping.set_result(None)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether `serve` sleeps, and one call at most is open."""
+        return (
+            self._begun is None
+            and self._sleeping is not None
+            and not self._sleeping.done()
+            and self._protocol.alone
+        )
+
+    def _answer(self, message: bytes) -> None:
+        """Take the message, and begin to write what it led to; `serve` does where calls meet."""
+        self._answering = True
+        try:
+            handled = self._protocol.receive(message)
+            if self._protocol.alone:
+                self._look_again = False
+                self._unwritten.extend(self._protocol.next_messages())
+            else:
+                self._taken_frames = handled
+        finally:
+            self._answering = False
+        if self._unwritten and self._write is not None:
+            self._writing_since = self._loop.time()
+            write = self._write(self._unwritten.popleft())
+            begun = BegunWrite(write, self._answered)
+            if self._writing_since is not None:
+                self._begun = begun
+        elif self._look_again or self._taken_frames or self._protocol.ended:
+            self._rouse()
+
+    def _answered(self, error: BaseException | None) -> None:
+        """The write has ended. What else there is to do `serve` does."""
+        self._begun = self._writing_since = None
+        if error is not None and self._sleeping is not None and not self._sleeping.done():
+            self._sleeping.set_exception(error)
+        elif (
+            self._unwritten
+            or self._inbox
+            or self._look_again
+            or self._protocol.ended
+            or not self._room.is_set()
+        ):
+            self._rouse()
 
     def _take_next(self) -> int:
         """Take the next message; returns how many frames were in it, 1 where it has none."""

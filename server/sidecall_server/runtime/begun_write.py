@@ -1,0 +1,45 @@
+"""A write that begins at once, in the turn of the event loop in which it is asked for.
+
+A task would begin it in the next turn: for a call that is alone, that is a look at all sockets
+and a cold start more, for each of its answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class BegunWrite:
+    """Runs a coroutine without a task; each future that it waits for goes on with it.
+
+    `ended` is told its error, or None, once: maybe before the constructor returns.
+    """
+
+    def __init__(
+        self, write: Coroutine[Any, Any, None], ended: Callable[[BaseException | None], None]
+    ) -> None:
+        self._write = write
+        self._ended = ended
+        self._go_on(None)
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more."""
+        self._ended = _nobody
+        self._write.close()
+
+    def _go_on(self, _waited_for: asyncio.Future[Any] | None) -> None:
+        try:
+            future = self._write.send(None)
+        except StopIteration:
+            self._ended(None)
+        except BaseException as error:  # noqa: BLE001  it goes to who would have awaited the write
+            self._ended(error)
+        else:
+            future._asyncio_future_blocking = False  # as a task says that it waits for it
+            future.add_done_callback(self._go_on)
+
+
+def _nobody(error: BaseException | None) -> None:
+    pass
