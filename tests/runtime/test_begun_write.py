@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sidecall_server.domain.frames import DispatchCall, Heartbeat
+from sidecall_server.domain.frames import CancelTarget, DispatchCall, Heartbeat
 from sidecall_server.runtime.begun_write import BegunWrite
 
 from tests.runtime.clock import by_hand, settle
@@ -175,3 +175,23 @@ async def test_a_write_goes_on_with_each_future_that_it_waits_for() -> None:
         future.set_result(None)
         await settle()
     assert ends == [None]
+
+
+@by_hand
+async def test_answers_that_are_taken_at_once_follow_each_other() -> None:
+    agent = await LoneAgent.of()
+    agent.serving.cancel()
+    written: list[bytes] = []
+
+    async def take(message: bytes) -> None:
+        written.append(message)
+
+    agent.serving = agent.peer._reader = asyncio.create_task(agent.peer.connection.serve(take))
+    await settle()
+    agent.dispatch("a")
+    assert len(written) == 1
+    agent.peer.session.cancel(CancelTarget(turn_id="turn"))
+    await settle()
+    before = len(written)
+    agent.dispatch("b")
+    assert len(written) == before + 1

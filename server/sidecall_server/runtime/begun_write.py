@@ -14,31 +14,36 @@ from typing import Any
 class BegunWrite:
     """Runs a coroutine without a task; each future that it waits for goes on with it.
 
-    `ended` is told its error, or None, once: maybe before the constructor returns.
+    `tell` is told its error, or None, once: maybe before the constructor returns.
     """
 
     def __init__(
-        self, write: Coroutine[Any, Any, None], ended: Callable[[BaseException | None], None]
+        self, write: Coroutine[Any, Any, None], tell: Callable[[BaseException | None], None]
     ) -> None:
         self._write = write
-        self._ended = ended
+        self._tell = tell
+        self.ended = False
         self._go_on(None)
 
     def abandon(self) -> None:
         """Nobody waits for it any more."""
-        self._ended = _nobody
+        self._tell = _nobody
         self._write.close()
 
     def _go_on(self, _waited_for: asyncio.Future[Any] | None) -> None:
         try:
             future = self._write.send(None)
         except StopIteration:
-            self._ended(None)
+            self._end(None)
         except BaseException as error:  # noqa: BLE001  it goes to who would have awaited the write
-            self._ended(error)
+            self._end(error)
         else:
             future._asyncio_future_blocking = False  # as a task says that it waits for it
             future.add_done_callback(self._go_on)
+
+    def _end(self, error: BaseException | None) -> None:
+        self.ended = True
+        self._tell(error)
 
 
 def _nobody(error: BaseException | None) -> None:

@@ -199,7 +199,7 @@ class Connection:
             self._writing_since = self._loop.time()
             write = self._write(self._unwritten.popleft())
             begun = BegunWrite(write, self._answered)
-            if self._writing_since is not None:
+            if not begun.ended:
                 self._begun = begun
         elif self._look_again or self._taken_frames or self._protocol.ended:
             self._rouse()
