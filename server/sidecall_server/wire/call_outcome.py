@@ -23,7 +23,7 @@ from sidecall_server.domain.values import PayloadKind, ToolName
 from sidecall_server.wire.durations import put_duration, write_timestamp
 from sidecall_server.wire.tool_call import PAYLOAD_KIND_NUMBERS, write_tool_name
 from sidecall_server.wire.validation import Problems, read_id, read_required_id
-from sidecall_server.wire.wire_form import Parts, begin, end, put_number, put_text, tag
+from sidecall_server.wire.wire_form import Parts, begin, end, message_of, put_number, put_text, tag
 
 ABORT_REASONS: Final[Mapping[int, AbortReason]] = {
     pb.ABORT_REASON_CANCELLED: AbortReason.CANCELLED,
@@ -104,9 +104,7 @@ def read_call_reference(message: pb.CallReference, path: str) -> CallReference:
 
 
 def write_call_reference(reference: CallReference) -> pb.CallReference:
-    parts: Parts = []
-    put_call_reference(parts, reference)
-    return pb.CallReference.FromString(b"".join(parts))
+    return message_of(pb.CallReference, put_call_reference, reference)
 
 
 def put_call_reference(parts: Parts, reference: CallReference) -> None:
@@ -115,9 +113,7 @@ def put_call_reference(parts: Parts, reference: CallReference) -> None:
 
 
 def write_call_outcome(outcome: CallOutcome) -> pb.CallOutcome:
-    parts: Parts = []
-    put_call_outcome(parts, outcome)
-    return pb.CallOutcome.FromString(b"".join(parts))
+    return message_of(pb.CallOutcome, put_call_outcome, outcome)
 
 
 def put_call_outcome(parts: Parts, outcome: CallOutcome) -> None:
@@ -143,9 +139,7 @@ def put_call_outcome(parts: Parts, outcome: CallOutcome) -> None:
 
 
 def write_call_durations(durations: CallDurations) -> pb.CallDurations:
-    parts: Parts = []
-    put_call_durations(parts, durations)
-    return pb.CallDurations.FromString(b"".join(parts))
+    return message_of(pb.CallDurations, put_call_durations, durations)
 
 
 def put_call_durations(parts: Parts, durations: CallDurations) -> None:

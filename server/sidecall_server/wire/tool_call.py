@@ -31,7 +31,7 @@ from sidecall_server.wire.validation import (
     read_required_id,
     read_text,
 )
-from sidecall_server.wire.wire_form import Parts, begin, end, put, put_text, tag, varint
+from sidecall_server.wire.wire_form import Parts, begin, end, message_of, put, put_text, tag, varint
 
 PAYLOAD_KINDS: Final[Mapping[int, PayloadKind]] = {
     pb.PAYLOAD_KIND_FUNCTION: PayloadKind.FUNCTION,
@@ -110,9 +110,7 @@ def read_tool_payload(message: pb.ToolPayload, path: str) -> ToolPayload:
 
 def write_tool_name(name: ToolName) -> pb.ToolName:
     """A name, as a message of its own."""
-    parts: Parts = []
-    put_tool_name(parts, name)
-    return pb.ToolName.FromString(b"".join(parts))
+    return message_of(pb.ToolName, put_tool_name, name)
 
 
 def put_tool_name(parts: Parts, name: ToolName) -> None:

@@ -11,12 +11,15 @@ absent from empty (a message, a member of a oneof, an `optional`) is written wit
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 Parts: TypeAlias = list[bytes]
+MessageT = TypeVar("MessageT", bound=Message)
+ValueT = TypeVar("ValueT")
 
 _VARINT: Final = 0
 _LENGTH_DELIMITED: Final = 2
@@ -86,6 +89,15 @@ def end(parts: Parts, begun: int, field: bytes) -> None:
     for index in range(begun, len(parts)):
         size += len(parts[index])
     parts[begun - 1] = field + varint(size)
+
+
+def message_of(
+    message: type[MessageT], put_fields: Callable[[Parts, ValueT], None], value: ValueT
+) -> MessageT:
+    """What is written by hand, as a message of protobuf."""
+    parts: Parts = []
+    put_fields(parts, value)
+    return message.FromString(b"".join(parts))
 
 
 # --- reading --------------------------------------------------------------------------
