@@ -57,7 +57,7 @@ setup: $(VENV)/.installed  ## Make the virtual environment with everything in it
 
 $(COMPILED_SERVER)/.made: $(VENV)/.installed setup.py $(shell find server -name '*.py')
 	@echo "==> compiling the server into $(COMPILED_SERVER) (it takes two minutes)"
-	@rm -rf $(COMPILED_SERVER) build
+	@rm -rf $(COMPILED_SERVER)
 	@SIDECALL_COMPILE=1 $(PY) -m pip install --quiet --disable-pip-version-check --no-deps \
 		--target $(COMPILED_SERVER) .
 	@touch $@
@@ -70,7 +70,6 @@ server: $(if $(COMPILED),compiled,setup)
 
 .PHONY: wheel
 wheel: setup  ## A compiled wheel of the server for this platform, and the client's, into dist/
-	@rm -rf build
 	@SIDECALL_COMPILE=1 $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir dist clients/python .
 	@ls dist

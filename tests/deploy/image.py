@@ -195,9 +195,14 @@ class Image:
         found = [name for name in context() if name.startswith(prefix)]
         assert found, f"{source} is not in the context"
         for name in found:
-            to = place / name.removeprefix(prefix)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to)
+            copied(name, place, prefix)
+
+
+def copied(name: str, folder: Path, prefix: str = "") -> None:
+    """Copy a file of the context into a folder, under its name without the prefix."""
+    to = folder / name.removeprefix(prefix)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / name, to)
 
 
 def context() -> list[str]:

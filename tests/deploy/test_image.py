@@ -23,7 +23,7 @@ USER_ID = 10001
 def image() -> Iterator[Image]:
     """The image, built once; everybody may read it.
 
-    It is not compiled, which takes two minutes: `make compiled` runs the same build.
+    It is not compiled, which takes two minutes; `test_compiled_build` sees that it can be.
     """
     with tempfile.TemporaryDirectory(prefix="sc-image-") as name:
         folder = Path(name)

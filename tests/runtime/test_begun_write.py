@@ -18,24 +18,24 @@ class Writes:
     def __init__(self) -> None:
         self.begun = 0
         self.ended = 0
-        self._ends: asyncio.Future[None] | None = None
+        self.ends: asyncio.Future[None] | None = None
 
     async def write(self, message: bytes) -> None:
-        assert self._ends is None, "one write at a time"
+        assert self.ends is None, "one write at a time"
         self.begun += 1
-        self._ends = asyncio.get_running_loop().create_future()
+        self.ends = asyncio.get_running_loop().create_future()
         try:
-            await self._ends
+            await self.ends
         finally:
-            self._ends = None
+            self.ends = None
         self.ended += 1
 
     async def end(self, error: Exception | None = None) -> None:
-        assert self._ends is not None, "something is being written"
+        assert self.ends is not None, "something is being written"
         if error is None:
-            self._ends.set_result(None)
+            self.ends.set_result(None)
         else:
-            self._ends.set_exception(error)
+            self.ends.set_exception(error)
         await settle()
 
 
@@ -143,10 +143,13 @@ async def test_an_agent_that_hangs_up_behind_its_last_message_is_answered_first(
 async def test_a_write_is_dropped_with_its_connection() -> None:
     agent = await LoneAgent.of()
     agent.dispatch("a")
+    future = agent.writes.ends
+    assert future is not None
     agent.serving.cancel()
     agent.peer.connection.closed()
     await settle()
     assert agent.writes.ended == 0
+    assert future.cancelled(), "so that nobody sets an error which nobody hears"
     agent.peer.connection.put(b"too late")
 
 
@@ -157,6 +160,18 @@ async def test_a_write_that_waits_for_nothing_has_ended_when_it_was_begun() -> N
         pass
 
     BegunWrite(write(), ends.append)
+    assert ends == [None]
+
+
+async def test_a_write_may_wait_for_the_next_turn() -> None:
+    ends: list[BaseException | None] = []
+
+    async def write() -> None:
+        await asyncio.sleep(0)
+
+    BegunWrite(write(), ends.append)
+    assert ends == []
+    await settle()
     assert ends == [None]
 
 

@@ -12,6 +12,7 @@ from sidecall.v1 import session_service_pb2 as session_pb
 from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall.v1 import tool_output_pb2 as output_pb
 from sidecall_server.domain.errors import InvalidArgument
+from sidecall_server.domain.limits import MAX_LIST_ITEMS
 from sidecall_server.domain.session_options import SessionOptions
 from sidecall_server.wire.client_frames import ClientFrames
 from sidecall_server.wire.usual_frames import read_usual
@@ -108,6 +109,15 @@ def test_so_are_frames_that_were_cut_joined_or_changed(
     begin = data.draw(st.integers(0, len(whole)))
     _agrees(bytes(whole[begin:]))
     _agrees(bytes(whole[: len(whole) - begin]))
+
+
+@pytest.mark.parametrize("items", [MAX_LIST_ITEMS, MAX_LIST_ITEMS + 1])
+def test_so_are_frames_with_as_many_items_as_there_may_be_and_one_more(items: int) -> None:
+    output = output_pb.ToolOutput(function=output_pb.FunctionOutput(content=[_TEXT] * items))
+    result = pb.HandlerResult(invocation_token=b"t", output=output)
+    data = pb.ClientFrame(handler_result=result).SerializeToString()
+    _agrees(data)
+    assert (read_usual(data) is None) == (items > MAX_LIST_ITEMS)
 
 
 _CALL = call_pb.ToolCall(

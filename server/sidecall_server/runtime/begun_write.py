@@ -22,21 +22,35 @@ class BegunWrite:
     ) -> None:
         self._write = write
         self._tell = tell
+        self._waits_for: asyncio.Future[Any] | None = None
         self.ended = False
         self._go_on(None)
 
     def abandon(self) -> None:
-        """Nobody waits for it any more."""
-        self._tell = _nobody
-        self._write.close()
+        """Nobody waits for it any more: as a task that is cancelled, it is not told."""
+        if not self.ended:
+            self.ended = True
+            self._write.close()
+            if self._waits_for is not None:
+                self._waits_for.cancel()
 
     def _go_on(self, _waited_for: asyncio.Future[Any] | None) -> None:
+        if self.ended:
+            return
         try:
-            future = self._write.send(None)
+            future: asyncio.Future[Any] | None = self._write.send(None)
         except StopIteration:
             self._end(None)
         except BaseException as error:  # noqa: BLE001  it goes to who would have awaited the write
             self._end(error)
+        else:
+            self._wait_for(future)
+
+    def _wait_for(self, future: asyncio.Future[Any] | None) -> None:
+        """Of None, which `asyncio.sleep(0)` gives, for the next turn."""
+        self._waits_for = future
+        if future is None:
+            asyncio.get_running_loop().call_soon(self._go_on, None)
         else:
             future._asyncio_future_blocking = False  # as a task says that it waits for it
             future.add_done_callback(self._go_on)
@@ -44,7 +58,3 @@ class BegunWrite:
     def _end(self, error: BaseException | None) -> None:
         self.ended = True
         self._tell(error)
-
-
-def _nobody(error: BaseException | None) -> None:
-    pass

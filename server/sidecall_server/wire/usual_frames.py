@@ -17,6 +17,7 @@ from sidecall.v1 import tool_output_pb2 as output_pb
 from sidecall_server.domain.content import ContentItem, InputText
 from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.frames import DispatchCall, HandlerResult
+from sidecall_server.domain.limits import MAX_LIST_ITEMS
 from sidecall_server.domain.outputs import FunctionOutput, ToolOutput
 from sidecall_server.domain.truncation import decode_lossy
 from sidecall_server.domain.values import (
@@ -106,6 +107,8 @@ def _handler_result(cursor: Cursor) -> HandlerResult:
     member = cursor.enter(_FUNCTION_OUTPUT)
     content: list[ContentItem] = []
     while cursor.at(_CONTENT):
+        if len(content) == MAX_LIST_ITEMS:
+            raise Unusual
         content.append(_text_item(cursor))
     success = cursor.truth(_SUCCESS) if cursor.at(_SUCCESS) else None
     cursor.leave(member)
