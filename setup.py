@@ -20,6 +20,7 @@ SERVER = Path("server")
 COMPILED_LAYERS = ("domain", "runtime", "wire")
 SUBCLASSED = ("observer.py",)
 """Whose classes `app` inherits from: what is not compiled cannot inherit from what is."""
+ASKED = os.environ.get("SIDECALL_COMPILE") == "1"
 REQUIRED = ["mypy==2.4.1", "msgspec>=0.20,<1"]
 """What compiling takes: mypy has to know what a Struct is."""
 MYPY_OPTIONS = ("--config-file=", "--explicit-package-bases", "--ignore-missing-imports")
@@ -46,14 +47,10 @@ def _interpreted(module: Path) -> bool:
 def _compiles() -> bool:
     """Whether this run builds what is installed, and so takes the time for it.
 
-    Not where only metadata or requirements are asked for; an editable installation is never
+    Not where metadata, requirements or sources are asked for; an editable installation is never
     compiled, for what is edited would not be what runs.
     """
-    return os.environ.get("SIDECALL_COMPILE") == "1" and not {
-        "egg_info",
-        "dist_info",
-        "editable_wheel",
-    } & set(sys.argv)
+    return ASKED and "bdist_wheel" in sys.argv
 
 
 def _extensions(folder: str) -> list[Extension]:
@@ -79,4 +76,4 @@ if _compiles():
     with tempfile.TemporaryDirectory() as folder:  # what an earlier build left is not installed
         setup(ext_modules=_extensions(folder), options={"build": {"build_base": folder}})
 else:
-    setup(setup_requires=REQUIRED if os.environ.get("SIDECALL_COMPILE") == "1" else [])
+    setup(setup_requires=REQUIRED if ASKED else [])
