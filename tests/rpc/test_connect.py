@@ -25,15 +25,17 @@ class Incoming:
 class Receiver:
     """A connection that has room only when it is told so."""
 
+    full = True
+
     def __init__(self) -> None:
-        self.room = asyncio.Event()
+        self.has_room = asyncio.Event()
         self.heard: list[object] = []
 
     def put(self, message: bytes) -> None:
         self.heard.append(message)
 
-    async def ready_to_read(self) -> None:
-        await self.room.wait()
+    async def room(self) -> None:
+        await self.has_room.wait()
 
     def hung_up(self) -> None:
         self.heard.append("hung up")
@@ -46,6 +48,6 @@ async def test_nothing_more_is_read_until_there_is_room() -> None:
     reader = asyncio.create_task(_read(receiver, incoming))
     await settle()
     assert receiver.heard == [b"one"]
-    receiver.room.set()
+    receiver.has_room.set()
     await reader
     assert receiver.heard == [b"one", b"two", "hung up"]

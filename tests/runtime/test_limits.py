@@ -142,7 +142,8 @@ async def test_an_agent_that_does_not_read_is_not_read() -> None:
     names = [f"{number}" for number in range(MAX_BACKLOG + 1)]
     await peer.dispatch(*(call(name) for name in names[1:]))
     await peer.dispatch(call(names[0]))
-    reading = asyncio.create_task(peer.connection.ready_to_read())
+    assert peer.connection.full
+    reading = asyncio.create_task(peer.connection.room())
     await settle()
     assert not reading.done()
     peer._reader = asyncio.create_task(peer._read(peer.connection))
@@ -220,7 +221,8 @@ async def test_an_agent_that_leaves_large_outcomes_unread_is_not_read() -> None:
     await peer.stop_reading()
     for name in "abc":
         await peer.answer(name, text_output("x" * 400))
-    reading = asyncio.create_task(peer.connection.ready_to_read())
+    assert peer.connection.full
+    reading = asyncio.create_task(peer.connection.room())
     await settle()
     assert not reading.done()
     assert peer.session.outbox.held_bytes >= 1200

@@ -62,6 +62,7 @@ async def _read(connection: Connection, context: grpc.aio.ServicerContext[bytes,
             if message is grpc.aio.EOF:
                 return
             connection.put(message)
-            await connection.ready_to_read()
+            if connection.full:
+                await connection.room()
     finally:
         connection.hung_up()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sidecall_server.runtime.begun_write import BegunWrite
+from sidecall_server.runtime.clock import clock_of
 from sidecall_server.runtime.outbox import FrameCodec
 from sidecall_server.runtime.protocol import StreamProtocol
 
@@ -49,8 +50,9 @@ class Connection:
         """`abandon` breaks off a write that the other side will not take. `gather_turns`: turns
         of the event loop in which a message that lies ready comes to `put`."""
         self._loop = asyncio.get_running_loop()
+        self._clock = clock_of(self._loop)
         self._protocol = StreamProtocol(
-            sessions, owner, codec, wake=self._wake, clock=self._loop.time
+            sessions, owner, codec, wake=self._wake, clock=self._clock
         )
         self._limits = sessions.limits
         self._abandon = abandon
@@ -59,8 +61,8 @@ class Connection:
         """Whether there may be something to write that `serve` has not seen."""
         self._sleeping: asyncio.Future[None] | None = None
         """Done once `serve` has something to do."""
-        self._room = asyncio.Event()
-        self._room.set()
+        self._reader: asyncio.Future[None] | None = None
+        """Done once there is room for what it reads; None: it does not wait."""
         self._inbox: deque[bytes] = deque()
         """Messages that were read and not taken yet."""
         self._inbox_bytes = 0
@@ -97,11 +99,15 @@ class Connection:
         elif self._overdue is None:
             self._overdue = self._loop.call_later(MAX_INBOX_SECONDS, self._take_overdue)
 
-    async def ready_to_read(self) -> None:
-        """Wait while too much waits to be written: an agent that does not read is not read."""
-        if self._protocol.full:
-            self._room.clear()
-            await self._room.wait()
+    @property
+    def full(self) -> bool:
+        """Whether too much waits to be written: an agent that does not read is not read."""
+        return self._protocol.full
+
+    async def room(self) -> None:
+        """Wait until there is room for what is read next, or the stream has ended."""
+        self._reader = self._loop.create_future()
+        await self._reader
 
     def hung_up(self) -> None:
         """The agent sends nothing more; what it sent is taken, then the stream ends."""
@@ -142,10 +148,10 @@ class Connection:
                 protocol.end(None)
             self._look_again = False
             self._unwritten.extend(protocol.next_messages())
-            if not self._room.is_set() and protocol.has_room:
-                self._room.set()
+            if self._reader is not None and protocol.has_room:
+                self._read_on()
             while self._unwritten:
-                self._writing_since = self._loop.time()
+                self._writing_since = self._clock()
                 await write(self._unwritten.popleft())
             self._writing_since = None
             if self._look_again or self._inbox or (self._hung_up and not protocol.ended):
@@ -164,7 +170,12 @@ class Connection:
         self._look_again = True
         self._rouse()
         if self._protocol.ended:
-            self._room.set()
+            self._read_on()
+
+    def _read_on(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None and not reader.done():
+            reader.set_result(None)
 
     def _rouse(self) -> None:
         """Let `serve` look at its inbox, and at what there is to write."""
@@ -185,18 +196,25 @@ class Connection:
 
     def _answer(self, message: bytes) -> None:
         """Take the message, and begin to write what it led to; `serve` does where calls meet."""
+        protocol = self._protocol
         self._answering = True
+        protocol.count_later()
         try:
-            handled = self._protocol.receive(message)
-            if self._protocol.alone:
+            handled = protocol.receive(message)
+            if protocol.alone:
                 self._look_again = False
-                self._unwritten.extend(self._protocol.next_messages())
+                self._unwritten.extend(protocol.next_messages())
             else:
                 self._taken_frames = handled
+            self._answering = False
+            self._begin_to_write()
         finally:
             self._answering = False
+            protocol.count()
+
+    def _begin_to_write(self) -> None:
         if self._unwritten and self._write is not None:
-            self._writing_since = self._loop.time()
+            self._writing_since = self._clock()
             write = self._write(self._unwritten.popleft())
             begun = BegunWrite(write, self._answered)
             if not begun.ended:
@@ -214,7 +232,7 @@ class Connection:
             or self._inbox
             or self._look_again
             or self._protocol.ended
-            or not self._room.is_set()
+            or self._reader is not None
         ):
             self._rouse()
 
@@ -259,7 +277,7 @@ class Connection:
     def _tick(self) -> None:
         self._timer = self._loop.call_later(self._tick_seconds, self._tick)
         since, timeout = self._writing_since, self._limits.heartbeat_timeout_seconds
-        if since is not None and self._loop.time() - since > timeout:
+        if since is not None and self._clock() - since > timeout:
             self._abandon()
         else:
             self._protocol.tick()

@@ -147,6 +147,16 @@ class StreamProtocol:
             self._last_said = self._clock()
         return ready
 
+    def count_later(self) -> None:
+        """What the session holds is counted by `count`, which follows in this turn of the loop."""
+        if self._session is not None:
+            self._session.count_later()
+
+    def count(self) -> None:
+        """Count what the session holds."""
+        if self._session is not None:
+            self._session.count_bytes()
+
     def tick(self) -> None:
         """Time has passed: end a stream on which nothing is heard, or say that we are here."""
         now, limits = self._clock(), self._sessions.limits

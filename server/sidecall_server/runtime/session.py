@@ -55,6 +55,7 @@ from sidecall_server.domain.session_events import (
 from sidecall_server.domain.session_options import SessionOptions, TurnOptions
 from sidecall_server.domain.values import ToolCall
 from sidecall_server.runtime.call import Call
+from sidecall_server.runtime.clock import clock_of
 from sidecall_server.runtime.completion import completed_frame
 from sidecall_server.runtime.declared import Declared
 from sidecall_server.runtime.ended_call import EndedCall
@@ -99,7 +100,7 @@ class Session:
         self.wall_clock = registry.wall_clock
         self.observer = registry.observer
         self._loop = asyncio.get_running_loop()
-        self.clock = self._loop.time
+        self.clock = clock_of(self._loop)
         """Monotonic seconds."""
         self.created_at = self.wall_clock()
         self.last_used_at = self.clock()
@@ -345,6 +346,10 @@ class Session:
         """An open call keeps so much more."""
         self.bytes_in_flight += size_bytes
         self.count_soon()
+
+    def count_later(self) -> None:
+        """What changes from now on is counted by `count_bytes`, which follows in this turn."""
+        self._count_is_due = True
 
     def count_soon(self) -> None:
         """What the session holds changes; it is counted once in a turn of the event loop."""

@@ -242,7 +242,7 @@ class Sessions:
     def call_ended(self) -> None:
         """A call has its outcome."""
         self.calls_in_flight -= 1
-        if not self.calls_in_flight:
+        if self.draining and not self.calls_in_flight:
             self._idle.set()
 
     def close(self) -> None:
