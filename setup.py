@@ -1,15 +1,18 @@
 """Compiles the server's own work with mypyc where SIDECALL_COMPILE=1; else all stays Python.
 
 `domain`, `runtime` and `wire` are what a call costs beside gRPC. Their modules become C
-extensions, but for those whose classes mypyc cannot make (`_interpreted`). Python that is compiled
-does the same, faster: the sources are installed beside the extensions and are all there is where
-nothing is compiled. `make compiled` and `make wheel` do it; it takes a C compiler and two minutes.
+extensions, but for those whose classes mypyc cannot make (`_interpreted`); what it compiles of
+values stands in `server/native_sources.py`. Python that is compiled does the same, faster: the
+sources are installed beside the extensions and are all there is where nothing is compiled.
+`make compiled` and `make wheel` do it; it takes a C compiler and a few minutes.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -18,28 +21,25 @@ from setuptools import Extension, setup
 
 SERVER = Path("server")
 COMPILED_LAYERS = ("domain", "runtime", "wire")
-SUBCLASSED = ("observer.py",)
-"""Whose classes `app` inherits from: what is not compiled cannot inherit from what is."""
 ASKED = os.environ.get("SIDECALL_COMPILE") == "1"
 REQUIRED = ["mypy==2.4.1", "msgspec>=0.20,<1"]
 """What compiling takes: mypy has to know what a Struct is."""
 MYPY_OPTIONS = ("--config-file=", "--explicit-package-bases", "--ignore-missing-imports")
 
 
-def _interpreted(module: Path) -> bool:
-    """Whether its classes are made by more than their bodies, as mypyc cannot make them.
+def _interpreted(source: str) -> bool:
+    """Whether mypyc cannot make its classes, though they are written out.
 
-    msgspec makes classes from keywords (`frozen=True`), `once` sets attributes beside the
-    declared ones, and a subclass of str has no fields.
+    `once` sets attributes beside the declared ones, a subclass of str has no fields, and those of
+    an exception get lost.
     """
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef):
-            bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
-            if node.name == "once" or node.keywords or bases & {"Struct", "str"}:
-                return True
-        elif isinstance(node, ast.FunctionDef):
-            marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
-            if "once" in marks:
+            bases = {ast.unparse(base) for base in node.bases}
+            has_fields = any(
+                getattr(statement, "name", "") == "__init__" for statement in node.body
+            )
+            if node.name == "once" or "str" in bases or ("Exception" in bases and has_fields):
                 return True
     return False
 
@@ -56,19 +56,27 @@ def _compiles() -> bool:
 def _extensions(folder: str) -> list[Extension]:
     from mypyc.build import mypycify
 
-    modules = [
-        str(module)
-        for layer in COMPILED_LAYERS
-        for module in sorted((SERVER / "sidecall_server" / layer).glob("*.py"))
-        if module.name not in ("__init__.py", *SUBCLASSED) and not _interpreted(module)
-    ]
-    os.environ.setdefault("MYPYPATH", os.pathsep.join((str(SERVER), "clients/python")))
-    extensions: list[Extension] = mypycify(
-        [*MYPY_OPTIONS, *modules],
-        group_name="sidecall_server",
-        debug_level="0",
-        target_dir=folder,
-    )
+    sys.path.insert(0, str(SERVER.resolve()))
+    from native_sources import native
+
+    client = str(Path("clients/python").resolve())
+    os.environ["MYPYPATH"] = os.pathsep.join((str(SERVER), client))
+    shutil.copytree(SERVER, Path(folder) / SERVER)
+    with contextlib.chdir(folder):  # tracebacks name the sources as the repository does
+        modules: list[str] = []
+        for layer in COMPILED_LAYERS:
+            for module in sorted((SERVER / "sidecall_server" / layer).glob("*.py")):
+                source = module.read_text()
+                if module.name != "__init__.py" and not _interpreted(source):
+                    module.write_text(native(source))
+                    modules.append(str(module))
+        extensions: list[Extension] = mypycify(
+            [*MYPY_OPTIONS, *modules],
+            group_name="sidecall_server",
+            debug_level="0",
+            opt_level="2",
+            target_dir=folder,
+        )
     return extensions
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from sidecall.v1 import runtime_service_pb2
 from sidecall_server.app.settings import Settings, SettingsError, load
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 
 FLAGS = {"max_sessions": "1"}

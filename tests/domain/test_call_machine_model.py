@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from msgspec.structs import replace
 from sidecall_server.domain.call_machine import begin, step
 from sidecall_server.domain.call_state import (
     CancelRequested,
@@ -25,6 +24,7 @@ from sidecall_server.domain.call_state import (
 )
 from sidecall_server.domain.declarations import CancelMode, ToolDeclaration
 from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.outcome import Aborted, AbortProgress, CallOutcome, LifecycleFinish
 from sidecall_server.domain.values import (
     CodeMode,

@@ -174,6 +174,7 @@ def test_external_context_is_the_output_s_own() -> None:
     assert projection.with_feedback("no").contains_external_context
 
 
+@pytest.mark.interpreted
 def test_a_view_that_nobody_asks_for_is_not_computed() -> None:
     projection = project(FunctionOutput((InputText("x"),)))
     assert projection.success_for_logging

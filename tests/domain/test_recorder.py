@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from msgspec.structs import asdict, replace
 from sidecall_server.domain.errors import InvalidValue
 from sidecall_server.domain.executed_call import Truncation
+from sidecall_server.domain.fields import fields_of, replace
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES, MAX_RETRY_CACHES
 from sidecall_server.domain.prompt_description import Prompt, PromptOutput
 from sidecall_server.domain.recorder import Recorder
@@ -85,7 +85,7 @@ def _represented(attachment: Attachment) -> int:
 
 
 def _lost(recorder: Recorder) -> dict[str, int]:
-    return {cause: count for cause, count in asdict(recorder.losses).items() if count}
+    return {cause: count for cause, count in fields_of(recorder.losses).items() if count}
 
 
 # --- the reference ----------------------------------------------------------------------

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from msgspec.structs import asdict
 from sidecall_server.domain.budget import BoundedItem, bound
 from sidecall_server.domain.executed_call import ExecutedCall, Truncation, metadata_bytes
+from sidecall_server.domain.fields import fields_of
 from sidecall_server.domain.limits import MAX_EXECUTED_CALL_BYTES
 from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput
 from sidecall_server.domain.recorder import Recorder
@@ -388,7 +388,7 @@ class RecorderMachine(RuleBasedStateMachine):
     ) -> None:
         """With a base, where the last prompt and this one begin alike; else as a whole."""
         expected = self.model.attach(outputs, request, turn)
-        losses = asdict(self.recorder.losses) | dict(self.model.losses)
+        losses = fields_of(self.recorder.losses) | dict(self.model.losses)
         for _ in range(tries):
             if 0 < kept <= len(self.prompt) and self.prompt[:kept] == outputs[:kept]:
                 base = PromptBase(self.prompt_number, kept)
@@ -401,7 +401,7 @@ class RecorderMachine(RuleBasedStateMachine):
             ]
             assert items == expected
             assert attachment.attached is bool(expected)
-            assert asdict(self.recorder.losses) == losses
+            assert fields_of(self.recorder.losses) == losses
         assert sum(size for _, _, size in expected) <= MAX_EXECUTED_CALL_BYTES
 
     @invariant()
@@ -417,7 +417,7 @@ class RecorderMachine(RuleBasedStateMachine):
 
     @invariant()
     def lose_as_much(self) -> None:
-        lost = {cause: count for cause, count in asdict(self.recorder.losses).items() if count}
+        lost = {cause: count for cause, count in fields_of(self.recorder.losses).items() if count}
         assert lost == dict(+self.model.losses)
 
     @invariant()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import asdict
+from sidecall_server.domain.fields import fields_of
 from sidecall_server.domain.outline import Outline
 from sidecall_server.domain.prompt_description import Prompt, PromptBase, PromptOutput
 from sidecall_server.domain.recorder import Recorder, _carrying, _key, _Selected, _Selection
@@ -107,7 +107,7 @@ class _Pair:
     def check(self) -> None:
         self.both(lambda recorder: recorder.sizes())
         self.both(lambda recorder: recorder.held_bytes)
-        self.both(lambda recorder: asdict(recorder.losses))
+        self.both(lambda recorder: fields_of(recorder.losses))
         self.both(lambda recorder: recorder._emptied)
         self.both(lambda recorder: _records(recorder._attached.retained))
         caches = self.recorder._attached._caches, self.plain._attached._caches

@@ -16,6 +16,7 @@ from sidecall.v1 import session_service_pb2 as session_pb
 from sidecall.v1 import tool_call_pb2 as call_pb
 from sidecall.v1 import tool_output_pb2 as output_pb
 from sidecall_server.domain.declarations import ToolDeclaration
+from sidecall_server.domain.fields import names_of
 from sidecall_server.domain.frames import DispatchCall, HandlerResult
 from sidecall_server.domain.outputs import JsonOutput, ToolOutput
 from sidecall_server.domain.runtime_limits import RuntimeLimits
@@ -84,7 +85,7 @@ async def test_every_limit_is_shown(live: Live) -> None:
     assert {field.name for field, _ in shown.ListFields()} == set(
         pb.RuntimeLimits.DESCRIPTOR.fields_by_name
     )
-    for limit in RuntimeLimits.__struct_fields__:
+    for limit in names_of(RuntimeLimits):
         value = getattr(RuntimeLimits(), limit)
         name = limit.removesuffix("_seconds")
         if name in pb.RuntimeLimits.DESCRIPTOR.fields_by_name:

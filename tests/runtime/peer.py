@@ -9,10 +9,10 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec.structs import replace
 from sidecall_server.domain.content import InputText
 from sidecall_server.domain.declarations import HookDeclaration, HookPoint, ToolDeclaration
 from sidecall_server.domain.errors import DomainError, InvalidArgument
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.frames import (
     CallCompleted,
     CallReference,
@@ -53,8 +53,10 @@ Frame = TypeVar("Frame")
 
 
 class Shown(NamedTuple):
-    """What the model and the script read, where a real codec has all the views asked for."""
+    """A terminal frame, and what the model and the script read of it; a real codec has the views
+    that were asked for."""
 
+    frame: CallCompleted
     response_item_json: str
     code_mode_json: str
 
@@ -64,8 +66,9 @@ class PickleCodec:
 
     def encode(self, frame: ServerFrame | Chunk) -> bytes:
         if isinstance(frame, CallCompleted) and frame.projection is not None:
-            shown = Shown(frame.projection.response_item_json, frame.projection.code_mode_json)
-            return pickle.dumps(replace(frame, projection=shown))
+            shown = frame.projection
+            bare = replace(frame, projection=None)
+            return pickle.dumps(Shown(bare, shown.response_item_json, shown.code_mode_json))
         return pickle.dumps(frame)
 
     def decode(self, data: bytes) -> Any:
@@ -130,6 +133,7 @@ class Peer:
         self.sessions = sessions
         self.owner = owner
         self.frames: list[Any] = []
+        self.shown: list[Shown] = []
         self.sequences: list[int] = []
         self.error: DomainError | None = None
         self.ended = False
@@ -309,6 +313,9 @@ class Peer:
                     if len(whole) < frame.size_bytes:
                         continue
                     frame = pickle.loads(bytes(whole))
+                if isinstance(frame, Shown):
+                    self.shown.append(frame)
+                    frame = frame.frame
                 if isinstance(frame, Welcome):
                     self.welcome = frame
                     if frame.resume_outcome == "gap":

@@ -170,10 +170,8 @@ async def test_no_post_hook_without_a_success(result: object) -> None:
 
 def shown(peer: Peer) -> tuple[str, str]:
     """What the model and the script read of the call `a`."""
-    (completed,) = peer.of(CallCompleted)
-    projection = completed.projection
-    assert projection is not None
-    return projection.response_item_json, projection.code_mode_json
+    (shown,) = peer.shown
+    return shown.response_item_json, shown.code_mode_json
 
 
 @pytest.mark.parametrize(

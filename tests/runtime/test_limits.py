@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import pickle
 
-import msgspec
 import pytest
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason, ResourceExhausted
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.frames import (
     CallCompleted,
     Chunk,
@@ -105,7 +105,7 @@ async def test_an_ended_call_keeps_nothing_of_what_it_worked_on() -> None:
     (ended,) = peer.session.calls()
     assert isinstance(ended, EndedCall)
     assert b"y" * 50_000 in ended.completed_data
-    assert len(pickle.dumps(msgspec.structs.replace(ended, completed_data=b""))) < 2000
+    assert len(pickle.dumps(replace(ended, completed_data=b""))) < 2000
     await peer.dispatch(call("a", payload=large))
     assert peer.ended_calls() == ["a", "a"]
     await peer.dispatch(call("a", payload=FunctionPayload("x" * 99_999)))

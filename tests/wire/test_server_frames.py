@@ -128,6 +128,7 @@ def test_the_hook_view_is_told_as_the_tool_is_declared() -> None:
     assert not completed((View.HOOK,), HookKind.NONE).projections.HasField("hook")
 
 
+@pytest.mark.interpreted
 def test_views_are_made_when_the_frame_is_written_and_only_then() -> None:
     made: list[str] = []
 

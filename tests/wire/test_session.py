@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecall.v1 import session_service_pb2 as pb
 from sidecall_server.domain.errors import InvalidArgument
+from sidecall_server.domain.fields import names_of
 from sidecall_server.domain.frames import CallDurations, CallReference
 from sidecall_server.domain.outcome import CallOutcome, Completed, LifecycleFinish
 from sidecall_server.domain.recorder_answers import (
@@ -103,7 +104,7 @@ def test_options_that_cannot_be_used_are_named_together() -> None:
 
 
 def test_every_cause_of_loss_is_shown_under_its_own_name() -> None:
-    names = list(RecorderLosses.__struct_fields__)
+    names = names_of(RecorderLosses)
     losses = RecorderLosses(**{name: number for number, name in enumerate(names, 1)})
     shown = {field.name: value for field, value in _write_losses(losses).ListFields()}
     assert shown == {name: getattr(losses, name) for name in names}

@@ -99,6 +99,7 @@ def test_a_view_that_is_none_is_refused_by_its_position() -> None:
     assert caught.value.violations[0].field == "wanted.views[1]"
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("views", "computed"),
     [

@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from sidecall_server.domain.fields import names_of
 from sidecall_server.domain.runtime_limits import RuntimeLimits
 
 ENVIRONMENT_PREFIX: Final = "SIDECALL_"
@@ -224,7 +225,7 @@ class Limits(_Group):
 
     def runtime_limits(self) -> RuntimeLimits:
         """The same, as the runtime takes them."""
-        names = RuntimeLimits.__struct_fields__
+        names = names_of(RuntimeLimits)
         return RuntimeLimits(**{name: getattr(self, name) for name in names})
 
 

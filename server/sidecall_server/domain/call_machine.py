@@ -22,8 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from msgspec.structs import replace
-
 from sidecall_server.domain.call_state import (
     CallState,
     CancelRequested,
@@ -51,6 +49,7 @@ from sidecall_server.domain.failure import (
     unhandled_error_text,
     unknown_tool_text,
 )
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.outcome import (
     Aborted,
     AbortProgress,
@@ -101,8 +100,7 @@ def _look_up(state: CallState, event: GateEntered) -> tuple[CallState, Effects]:
     if event.pre_hook:
         state = replace(state, phase=Phase.PRE_HOOK, tool=tool)
         return state, (Effect.EMIT_STARTED, Effect.ASK_PRE_HOOK)
-    state = replace(state, phase=Phase.INVOKING, tool=tool)
-    return state, (Effect.EMIT_STARTED, Effect.INVOKE)
+    return _moved(state, Phase.INVOKING, tool), (Effect.EMIT_STARTED, Effect.INVOKE)
 
 
 def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effects]:
@@ -122,7 +120,7 @@ def _pre_hook(state: CallState, event: PreHookAnswered) -> tuple[CallState, Effe
 
 
 def _written(state: CallState, event: InvocationWritten) -> tuple[CallState, Effects]:
-    return replace(state, phase=Phase.HANDLER), ()
+    return _moved(state, Phase.HANDLER, state.tool), ()
 
 
 def _returned(state: CallState, event: HandlerReturned) -> tuple[CallState, Effects]:
@@ -213,7 +211,7 @@ def _terminal(
     state: CallState, result: CallResult, lifecycle: LifecycleFinish, *, executed: bool = True
 ) -> tuple[CallState, Effects]:
     outcome = CallOutcome(result, lifecycle, executed)
-    return replace(state, phase=Phase.TERMINAL, outcome=outcome), _ENDED
+    return _moved(state, Phase.TERMINAL, state.tool, outcome), _ENDED
 
 
 def _fatal(
@@ -232,6 +230,16 @@ def _claim(
 ) -> Aborted:
     message = abort_text(event.reason, state.call.tool_name, event.elapsed_seconds)
     return Aborted(event.reason, progress, teardown, message)
+
+
+def _moved(
+    state: CallState,
+    phase: Phase,
+    tool: ToolDeclaration | None,
+    outcome: CallOutcome | None = None,
+) -> CallState:
+    """What `replace` gives, sooner: every call comes by three times."""
+    return CallState(phase, state.call, tool, state.success, state.contexts, state.claim, outcome)
 
 
 def _aborted(

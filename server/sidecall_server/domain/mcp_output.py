@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from sidecall_server.domain.content import (
     ContentItem,
     ImageDetail,
@@ -14,6 +12,7 @@ from sidecall_server.domain.content import (
     truncate_items,
 )
 from sidecall_server.domain.durations import wall_time_line
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.once import once
 from sidecall_server.domain.output_views import OutputViews
 from sidecall_server.domain.outputs import McpOutput, McpRawOutput
@@ -35,11 +34,11 @@ class McpViews(OutputViews[McpOutput]):
 
     @property
     def success_for_logging(self) -> bool:
-        return self.output.result_json.success
+        return self.output.result.success
 
     @once
     def response_item(self) -> ResponseItem:
-        return FunctionCallOutput(self.call.call_id, self._body, self.output.result_json.success)
+        return FunctionCallOutput(self.call.call_id, self._body, self.output.result.success)
 
     @property
     def hook_input_json(self) -> str:
@@ -47,18 +46,18 @@ class McpViews(OutputViews[McpOutput]):
 
     @property
     def hook_response_json(self) -> str:
-        return self.output.result_json.to_json()
+        return self.output.result.to_json()
 
     @property
     def code_mode_json(self) -> str:
-        return self.output.result_json.to_json(with_meta=False)
+        return self.output.result.to_json(with_meta=False)
 
     @once
     def _body(self) -> OutputBody:
         """The header is part of what the budget bounds (D7, D8)."""
         header = f"{wall_time_line(self.output.wall_time_nanoseconds)}\nOutput:"
         policy = self.output.truncation_policy.widened
-        body = self.output.result_json.to_body()
+        body = self.output.result.to_body()
         if isinstance(body, str):
             return truncate(f"{header}\n{body}", policy)
         if not self.output.original_image_detail_supported:
@@ -71,15 +70,15 @@ class McpRawViews(OutputViews[McpRawOutput]):
 
     @property
     def log_text(self) -> str:
-        return _text_of_body(self.output.result_json.to_body())
+        return _text_of_body(self.output.result.to_body())
 
     @property
     def success_for_logging(self) -> bool:
-        return self.output.result_json.success
+        return self.output.result.success
 
     @once
     def response_item(self) -> ResponseItem:
-        return McpToolCallOutput(self.call.call_id, self.output.result_json)
+        return McpToolCallOutput(self.call.call_id, self.output.result)
 
 
 def _text_of_body(body: OutputBody) -> str:

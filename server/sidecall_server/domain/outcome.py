@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.limits import MAX_EVENT_TEXT_CHARACTERS
 
 

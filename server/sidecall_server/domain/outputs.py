@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 from sidecall_server.domain.content import ContentItem
 from sidecall_server.domain.errors import Fault, Reason
+from sidecall_server.domain.fields import set_field
 from sidecall_server.domain.json_text import JsonError, compact
 from sidecall_server.domain.mcp_result import McpResult
 from sidecall_server.domain.truncation import TruncationPolicy
@@ -56,8 +56,8 @@ class JsonOutput(Struct, frozen=True):
 class McpOutput(Struct, frozen=True):
     """An MCP result, shown with its wall time and truncated at a widened budget (D7)."""
 
-    result_json: McpResult
-    """Read from its JSON text, where it was not yet."""
+    result_json: McpResult | str
+    """Its JSON text is read at once."""
     truncation_policy: TruncationPolicy
     tool_input_json: str = "{}"
     """What the server was called with. Empty text: no arguments."""
@@ -71,15 +71,25 @@ class McpOutput(Struct, frozen=True):
             + count_faults("wall_time_nanoseconds", self.wall_time_nanoseconds)
         )
 
+    @property
+    def result(self) -> McpResult:
+        """The result, read."""
+        return _mcp_result(self.result_json)
+
 
 class McpRawOutput(Struct, frozen=True):
     """An MCP result as it is (B8)."""
 
-    result_json: McpResult
-    """Read from its JSON text, where it was not yet."""
+    result_json: McpResult | str
+    """Its JSON text is read at once."""
 
     def __post_init__(self) -> None:
         refuse(_kept(self, "result_json", _mcp_result))
+
+    @property
+    def result(self) -> McpResult:
+        """The result, read."""
+        return _mcp_result(self.result_json)
 
 
 class ToolSearchOutput(Struct, frozen=True):
@@ -96,7 +106,7 @@ class ToolSearchOutput(Struct, frozen=True):
             except JsonError as error:
                 faults.append(_json_fault(f"tools_json[{index}]", error))
         refuse(faults)
-        force_setattr(self, "tools_json", tuple(tools))
+        set_field(self, "tools_json", tuple(tools))
 
 
 class ApplyPatchOutput(Struct, frozen=True):
@@ -162,14 +172,14 @@ class ToolOutput(Struct, frozen=True):
     contains_external_context: bool = False
 
 
-def _kept(value: Struct, field: str, read: Callable[[str], object]) -> Faults:
+def _kept(value: object, field: str, read: Callable[[str], object]) -> Faults:
     """Put what is read from the text of a field in its place."""
     try:
-        force_setattr(value, field, read(getattr(value, field)))
+        set_field(value, field, read(getattr(value, field)))
     except JsonError as error:
         return (_json_fault(field, error),)
-    except ValueError as error:
-        return (Fault(field, str(error)),)
+    except ValueError as unusable:
+        return (Fault(field, str(unusable)),)
     return NO_FAULTS
 
 

@@ -61,16 +61,14 @@ class Projection:
 
     def __init__(self, call: ToolCall, output: ToolOutput, feedback: str | None = None) -> None:
         self.call = call
+        self._output = output
         self.contains_external_context = output.contains_external_context
         self.feedback = feedback
-        self._views = _VIEWS[type(output.output)](call, output.output)
+        self._views: OutputViews[Any] = _VIEWS[type(output.output)](call, output.output)
 
     def with_feedback(self, feedback: str) -> Projection:
         """The same output behind a post hook's feedback; what was computed is kept."""
-        wrapped = object.__new__(Projection)
-        wrapped.call = self.call
-        wrapped.contains_external_context = self.contains_external_context
-        wrapped.feedback = feedback
+        wrapped = Projection(self.call, self._output, feedback)
         wrapped._views = self._views
         return wrapped
 

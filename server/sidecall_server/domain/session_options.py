@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
+from sidecall_server.domain.fields import set_field
 from sidecall_server.domain.tool_mode import effective_tool_mode
 from sidecall_server.domain.values import ToolMode, id_faults, refuse
 
@@ -64,8 +64,8 @@ class SessionOptions(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         refuse(id_faults("display_name", self.display_name))
-        force_setattr(self, "direct_views", tuple(dict.fromkeys(self.direct_views)))
-        force_setattr(self, "nested_views", tuple(dict.fromkeys(self.nested_views)))
+        set_field(self, "direct_views", tuple(dict.fromkeys(self.direct_views)))
+        set_field(self, "nested_views", tuple(dict.fromkeys(self.nested_views)))
 
     def records(self, turn: TurnOptions | None = None) -> bool:
         """Whether calls of the turn are recorded (J1)."""

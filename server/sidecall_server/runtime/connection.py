@@ -51,9 +51,7 @@ class Connection:
         of the event loop in which a message that lies ready comes to `put`."""
         self._loop = asyncio.get_running_loop()
         self._clock = clock_of(self._loop)
-        self._protocol = StreamProtocol(
-            sessions, owner, codec, wake=self._wake, clock=self._clock
-        )
+        self._protocol = StreamProtocol(sessions, owner, codec, wake=self._wake, clock=self._clock)
         self._limits = sessions.limits
         self._abandon = abandon
         self._gather_turns = gather_turns

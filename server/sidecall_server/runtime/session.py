@@ -10,8 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from sidecall_server.domain.declarations import HookDeclaration, ToolDeclaration
 from sidecall_server.domain.errors import (
     AlreadyExists,
@@ -22,6 +20,7 @@ from sidecall_server.domain.errors import (
     ResourceExhausted,
 )
 from sidecall_server.domain.failure import AbortReason
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.frames import (
     CallAccepted,
     CallCompleted,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any, Final, Protocol
 
-from msgspec.structs import replace
 from sidecall.v1 import call_outcome_pb2 as outcome_pb
 from sidecall.v1 import session_service_pb2 as pb
 from sidecall.v1 import tool_call_pb2
 
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.recorder_answers import (
     RecordDisposition,
     RecorderLosses,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from msgspec.structs import asdict
-
 from sidecall_server.app.telemetry.finished_call import FinishedCall, log_preview
+from sidecall_server.domain.fields import fields_of
 from sidecall_server.domain.outcome import Aborted
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.observer import Observer
@@ -54,7 +53,7 @@ class CallLog(Observer):
             fields["abort_reason"] = outcome.result.reason
             fields["abort_progress"] = outcome.result.progress
             fields["teardown"] = outcome.result.teardown
-        for name, seconds in asdict(durations).items():
+        for name, seconds in fields_of(durations).items():
             if seconds is not None:
                 fields[f"{name}_seconds"] = round(seconds, 6)
         if self._previews and (preview := log_preview(call)) is not None:

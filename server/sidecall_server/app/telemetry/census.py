@@ -11,9 +11,8 @@ from collections import Counter
 from concurrent.futures import Future
 from typing import Final, Literal, NamedTuple
 
-from msgspec.structs import asdict
-
 from sidecall_server.domain.call_state import Phase
+from sidecall_server.domain.fields import fields_of, names_of
 from sidecall_server.domain.recorder_answers import (
     RecorderLosses,
 )
@@ -25,7 +24,7 @@ from sidecall_server.runtime.sessions import Sessions
 CENSUS_SECONDS: Final = 5.0
 """How long another thread waits for the event loop."""
 
-_LOSS_CAUSES: Final = RecorderLosses.__struct_fields__
+_LOSS_CAUSES: Final = names_of(RecorderLosses)
 _LIVE_STATES: Final = tuple(state for state in SessionState if state is not SessionState.CLOSED)
 _OPEN_PHASES: Final = tuple(phase for phase in Phase if phase is not Phase.TERMINAL)
 
@@ -72,7 +71,7 @@ class Census(Observer):
         self._loop = asyncio.get_running_loop()
 
     def session_closed(self, session: Session) -> None:
-        self._closed_losses.update(asdict(session.recorder.losses))
+        self._closed_losses.update(fields_of(session.recorder.losses))
 
     def take_from_thread(self) -> dict[str, dict[str, int]]:
         """Count, from any thread but the event loop's.
@@ -93,7 +92,7 @@ class Census(Observer):
         for session in self._sessions:
             states[session.state] += 1
             phases.update(call.phase for call in session.open_calls.values())
-            losses.update(asdict(session.recorder.losses))
+            losses.update(fields_of(session.recorder.losses))
             outbox_frames += session.outbox.backlog
             payload_bytes += session.bytes_in_flight
             watchers += len(session.events)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from wsgiref.simple_server import WSGIServer
 
-from msgspec.structs import asdict
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -24,6 +23,7 @@ from sidecall_server.app.tcp import ListenRefused, TcpAddress
 from sidecall_server.app.telemetry.census import MEASURES, Census, Measure
 from sidecall_server.app.telemetry.finished_call import PHASE_BUCKETS_SECONDS, FinishedCall
 from sidecall_server.domain.declarations import HookPoint
+from sidecall_server.domain.fields import fields_of
 from sidecall_server.runtime.call import Call
 from sidecall_server.runtime.observer import Observer
 from sidecall_server.runtime.session import Session
@@ -116,7 +116,7 @@ class PrometheusMetrics(Observer):
             finished.abort_reason,
             session.options.effective_tool_mode(call.turn_options).value,
         ).inc()
-        for phase, seconds in asdict(call.durations()).items():
+        for phase, seconds in fields_of(call.durations()).items():
             if seconds is not None:
                 self._phases[phase].observe(seconds)
         self._payload_bytes.inc(call.dispatch.size_bytes)
