@@ -4,7 +4,7 @@
 #   docker run --rm --read-only --cap-drop ALL sidecall
 #
 # With telemetry: --build-arg EXTRAS=[otel,prometheus]
-# The server's own work is compiled, which takes two minutes; not so: --build-arg COMPILE=0
+# The server's own work is compiled, which takes four minutes; not so: --build-arg COMPILE=0
 #
 # It listens on /run/sidecall/private/sidecall.sock: share /run/sidecall with the agent's
 # container (same user, or --socket-group), and set SIDECALL_ENDPOINT there as it is set here.

@@ -56,7 +56,7 @@ $(VENV)/.installed: pyproject.toml clients/python/pyproject.toml
 setup: $(VENV)/.installed  ## Make the virtual environment with everything in it
 
 $(COMPILED_SERVER)/.made: $(VENV)/.installed setup.py $(shell find server -name '*.py')
-	@echo "==> compiling the server into $(COMPILED_SERVER) (it takes two minutes)"
+	@echo "==> compiling the server into $(COMPILED_SERVER) (it takes four minutes)"
 	@rm -rf $(COMPILED_SERVER)
 	@SIDECALL_COMPILE=1 $(PY) -m pip install --quiet --disable-pip-version-check --no-deps \
 		--target $(COMPILED_SERVER) .
