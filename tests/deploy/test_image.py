@@ -78,6 +78,7 @@ def test_the_context_has_the_packages_and_nothing_else() -> None:
         "pyproject.toml",
         "setup.py",
         "clients/python",
+        "server/native_sources.py",
         "server/sidecall_server",
     }
 
