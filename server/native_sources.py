@@ -23,8 +23,8 @@ def __init__(self, {parameters}) -> None:
 
 __match_args__: ClassVar = {names}
 
-def __eq__(self, other: object) -> bool:
-    return isinstance(other, {kind}) and _same(self, other)
+def __eq__(self, other: object) -> Any:
+    return _same(self, other) if isinstance(other, {kind}) else NotImplemented
 
 def __repr__(self) -> str:
     return _shown(self)
@@ -35,7 +35,7 @@ def __reduce__(self) -> tuple[Any, ...]:
 
 _FROZEN_VALUE = """
 def __hash__(self) -> int:
-    return hash(({values}))
+    return hash(({kind}, {values}))
 """
 
 _ONCE = """
@@ -100,7 +100,8 @@ def _write_value(node: ast.ClassDef) -> None:
         assignments="; ".join([*assignments, "self.__post_init__()" if is_checked else "pass"]),
     )
     if any(keyword.arg == "frozen" for keyword in node.keywords):
-        text += _FROZEN_VALUE.format(values="".join([f"self.{name}, " for name in names]))
+        values = "".join([f"self.{name}, " for name in names])
+        text += _FROZEN_VALUE.format(kind=node.name, values=values)
     for field in fields:
         field.value = None  # a default is the parameter's
     node.bases, node.keywords = [], []

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from tests.app.processes import ROOT
 from tests.deploy.image import context, copied
 
 BUILD_SECONDS = 400
@@ -46,6 +49,17 @@ def test_all_that_compiling_takes_is_asked_for(sources: Path, tmp_path: Path) ->
     )
     called = r"error: Command '\['/bin/false', .*__native_sidecall_server\.c"
     assert re.search(called, built.stderr), built.stderr
+
+
+def test_a_source_distribution_has_what_compiling_takes(sources: Path) -> None:
+    shutil.copy(ROOT / "MANIFEST.in", sources)
+    program = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
+    built = _build(sources, sys.executable, "-c", program)
+    assert built.returncode == 0, built.stderr
+    (distribution,) = sources.glob("*.tar.gz")
+    with tarfile.open(distribution) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"setup.py", "server/native_sources.py"} <= names
 
 
 def test_what_cannot_be_compiled_is_not_built(sources: Path) -> None:

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from msgspec import Struct
@@ -117,6 +118,8 @@ def test_values_are_equal_where_kind_and_fields_are(sample: types.ModuleType) ->
     assert one != sample.Pair(2)
     assert one != sample.Other(1)
     assert one != (1, "2")
+    assert one == mock.ANY
+    assert hash(one) != hash(sample.Other(1)), "an ended call is known by its hash"
     assert sample.Nothing() == sample.Nothing()
     assert len({one, sample.Pair(1), sample.Pair(2)}) == 2
 

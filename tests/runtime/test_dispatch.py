@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sidecall_server.domain.call_state import Phase
 from sidecall_server.domain.declarations import HookPoint
 from sidecall_server.domain.errors import Reason
+from sidecall_server.domain.fields import replace
 from sidecall_server.domain.frames import (
     CallAccepted,
     CallCompleted,
@@ -29,6 +32,7 @@ from sidecall_server.domain.prompt_description import Prompt, PromptOutput
 from sidecall_server.domain.session_options import SessionOptions, ToolModeOptions, TurnOptions
 from sidecall_server.domain.values import (
     CustomPayload,
+    DirectPlaintextMessage,
     FunctionPayload,
     PayloadKind,
     ToolMode,
@@ -249,6 +253,27 @@ async def test_the_same_ids_with_another_payload_are_a_conflict() -> None:
     assert error.reason is Reason.CALL_ID_CONFLICT
     await peer.answer("a")
     assert peer.outcome("a").result == Completed(success=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"payload": FunctionPayload('{"other":1}')},
+        {"payload": CustomPayload("{}")},
+        {"source": DirectPlaintextMessage()},
+    ],
+    ids=str,
+)
+@by_hand
+async def test_the_same_ids_are_a_conflict_when_the_call_has_ended(changes: dict[str, Any]) -> None:
+    peer = await Peer(new_sessions()).attach([tool("echo")])
+    first = call("a", payload=FunctionPayload("{}"))
+    await peer.dispatch(first)
+    await peer.answer("a")
+    await peer.dispatch(replace(first, **changes))
+    (error,) = peer.of(FrameError)
+    assert error.reason is Reason.CALL_ID_CONFLICT
+    assert peer.ended_calls() == ["a"]
 
 
 @by_hand

@@ -61,16 +61,13 @@ class Projection:
 
     def __init__(self, call: ToolCall, output: ToolOutput, feedback: str | None = None) -> None:
         self.call = call
-        self._output = output
         self.contains_external_context = output.contains_external_context
         self.feedback = feedback
         self._views: OutputViews[Any] = _VIEWS[type(output.output)](call, output.output)
 
     def with_feedback(self, feedback: str) -> Projection:
         """The same output behind a post hook's feedback; what was computed is kept."""
-        wrapped = Projection(self.call, self._output, feedback)
-        wrapped._views = self._views
-        return wrapped
+        return _ProjectionWithFeedback(self, feedback)
 
     @once
     def log_preview(self) -> str:
@@ -132,6 +129,14 @@ class Projection:
         is to hear of (C5).
         """
         return None if self._views.hidden_from_hooks else self.hook_payload(hook_kind)
+
+
+class _ProjectionWithFeedback(Projection):
+    def __init__(self, projection: Projection, feedback: str) -> None:
+        self.call = projection.call
+        self.contains_external_context = projection.contains_external_context
+        self.feedback = feedback
+        self._views = projection._views
 
 
 class FailureProjection(Projection):
