@@ -62,9 +62,7 @@ def _extensions(folder: str) -> list[Extension]:
     client = str(Path("clients/python").resolve())
     os.environ["MYPYPATH"] = os.pathsep.join((str(SERVER), client))
     shutil.copytree(SERVER, Path(folder) / SERVER)
-    with contextlib.chdir(
-        folder
-    ):  # tracebacks name files as the repository does
+    with contextlib.chdir(folder):  # tracebacks name files as the repository does
         modules: list[str] = []
         for layer in COMPILED_LAYERS:
             for module in sorted((SERVER / "sidecall_server" / layer).glob("*.py")):
